@@ -130,4 +130,4 @@ masks() {
 }
 
 # planned LINE…: what `berth plan` says of them on the whole node.
-planned() { berth plan --whole "$@" --format cpus 2>> "$log" | sort -V | tr '\n' ' ' || true; }
+planned() { berth plan --cores all "$@" --format cpus 2>> "$log" | sort -V | tr '\n' ' ' || true; }

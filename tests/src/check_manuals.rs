@@ -82,7 +82,7 @@ fn corrected(cluster: &Cluster, text: &str, whole: bool) -> Option<String> {
     fs::write(&file, text).expect("a script");
     let mut check = cluster.program(&command().to_string_lossy());
     check.args(["check", "--format=script"]);
-    check.args(whole.then_some("--whole")).arg(&file);
+    check.args(whole.then_some("--site=exclusive")).arg(&file);
     let output = check.output().expect("berth runs");
     assert!(output.status.code().is_some_and(|code| code < 2), "{text}");
     let new = String::from_utf8(output.stdout).expect("text");

@@ -70,7 +70,7 @@ fn an_openmp_program_has_its_threads_on_the_cores_of_its_task() {
         );
         // The plan of the same request on the same node.
         let masks = cluster.task_masks(&line[..line.len() - 1]);
-        let mut words = vec!["plan", "--whole", "--binding=auto", "--format", "masks"];
+        let mut words = vec!["plan", "--cores=all", "--binding=auto", "--format", "masks"];
         words.extend(options);
         let planned = Command::new(berth_tests::command())
             .args(words)

@@ -33,7 +33,13 @@ fn looks(cluster: &Cluster, options: &[&str], variables: &[(&str, &str)]) -> Don
 /// The CPUs of the tasks, as `berth plan` shows them on that machine.
 fn planned(cluster: &Cluster, options: &[&str]) -> String {
     let berth = berth_tests::command();
-    let machine = ["plan", "--machine", MACHINE, "--whole", "--allow-ecores"];
+    let machine = [
+        "plan",
+        "--machine",
+        MACHINE,
+        "--cores=all",
+        "--allow-ecores",
+    ];
     let ask = [&machine, &["--format=cpus"][..], options].concat();
     cluster.run(&berth.to_string_lossy(), &ask).stdout
 }

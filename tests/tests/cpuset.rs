@@ -258,7 +258,7 @@ fn with_file(lines: &str, conf: &[&str]) -> Option<(Cluster, tempfile::TempDir)>
 fn planned(cluster: &Cluster, cpuset: &str) -> (bool, String) {
     let berth = berth_tests::command();
     let cpuset = format!("--cpuset={cpuset}");
-    let words = ["plan", "-n1", "--whole", "--format=cpus", &cpuset];
+    let words = ["plan", "-n1", "--cores=all", "--format=cpus", &cpuset];
     let state = cluster.folder().join("run/berth");
     let state = state.to_str().expect("a path");
     let done = cluster.run_with(

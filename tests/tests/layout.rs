@@ -66,7 +66,7 @@ fn from_slurm(cluster: &Cluster, options: &[&str]) -> Places {
 
 fn from_berth(options: &[&str]) -> Places {
     let done = Command::new(command())
-        .args(["plan", "--machine", MACHINE, "--format=json", "--whole"])
+        .args(["plan", "--machine", MACHINE, "--format=json", "--cores=all"])
         .args(options)
         .arg("--cpu-bind=none")
         .output()

@@ -37,7 +37,13 @@ fn lines(done: &Done) -> Vec<String> {
 /// The same as `berth plan` shows it on that machine.
 fn planned(cluster: &Cluster, options: &[&str], rule: &str) -> Vec<String> {
     let berth = berth_tests::command();
-    let machine = ["plan", "--machine", MACHINE, "--whole", "--allow-ecores"];
+    let machine = [
+        "plan",
+        "--machine",
+        MACHINE,
+        "--cores=all",
+        "--allow-ecores",
+    ];
     let ask = [&machine, &["--format=cpus"][..], options].concat();
     let done = cluster.run(&berth.to_string_lossy(), &ask);
     let tasks = done.stdout.lines().enumerate();

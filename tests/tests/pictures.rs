@@ -10,19 +10,19 @@ use berth_tests::{command, skip};
 
 /// What is drawn. Machines are synthetic, or files of `tests/topologies`.
 const DRAWN: &[&str] = &[
-    "plan|pack:2 core:32 pu:2|--whole -n 16 -c 8 --cpu-bind=cores",
+    "plan|pack:2 core:32 pu:2|--cores all -n 16 -c 8 --cpu-bind=cores",
     "plan|pack:2 core:32 pu:2|-n 100 --cpu-bind=threads --cores 0-55",
-    "plan|pack:2 numa:1 core:8 pu:1|--whole -n 8 -c 2 --cpu-bind=cores",
-    "plan|pack:2 numa:2 l3:2 core:4 pu:2|--whole -n 5 -c 3 --cpu-bind=threads -m block:block",
-    "plan|pack:2 core:4 pu:2|--whole -n 2 --binding=linear:3 --occupied 1,5",
-    "plan|pack:2 core:4 pu:2|--whole -n 2 --binding=linear:2 --occupied 1,5",
-    "plan|pack:2 core:4 pu:2|--whole -n 12 --hint=nomultithread",
-    "plan|pack:1 core:4 pu:1|--whole -n 3 -c 2 --cpu-bind=cores",
-    "plan|pack:2 core:4 pu:2|--whole -n 3 --cpu-bind=sockets",
-    "plan|pack:4 core:2 pu:1|--whole -N 4 -n 32 --cpu-bind=cores -m plane=4",
-    "plan|hybrid-2x6.xml|--whole -n 4 -c 3 --cpu-bind=threads",
-    "plan|l3-groups.xml|--whole -n 4 --cpu-bind=cores",
-    "plan|four-sockets.xml|--whole -n 4",
+    "plan|pack:2 numa:1 core:8 pu:1|--cores all -n 8 -c 2 --cpu-bind=cores",
+    "plan|pack:2 numa:2 l3:2 core:4 pu:2|--cores all -n 5 -c 3 --cpu-bind=threads -m block:block",
+    "plan|pack:2 core:4 pu:2|--cores all -n 2 --binding=linear:3 --occupied 1,5",
+    "plan|pack:2 core:4 pu:2|--cores all -n 2 --binding=linear:2 --occupied 1,5",
+    "plan|pack:2 core:4 pu:2|--cores all -n 12 --hint=nomultithread",
+    "plan|pack:1 core:4 pu:1|--cores all -n 3 -c 2 --cpu-bind=cores",
+    "plan|pack:2 core:4 pu:2|--cores all -n 3 --cpu-bind=sockets",
+    "plan|pack:4 core:2 pu:1|--cores all -N 4 -n 32 --cpu-bind=cores -m plane=4",
+    "plan|hybrid-2x6.xml|--cores all -n 4 -c 3 --cpu-bind=threads",
+    "plan|l3-groups.xml|--cores all -n 4 --cpu-bind=cores",
+    "plan|four-sockets.xml|--cores all -n 4",
     "topo|smt8.xml|",
     "topo|numa-in-socket.xml|",
     "topo|pack:8 numa:1 core:16 pu:2|",
@@ -316,10 +316,7 @@ fn sockets_numa_nodes_and_caches_have_frames() {
 #[test]
 fn nothing_is_left_to_style_sheets() {
     let svg = berth(DRAWN[0]);
-    assert!(
-        svg.contains("srun --whole -n 16 -c 8 --cpu-bind=cores"),
-        "{svg}"
-    );
+    assert!(svg.contains("srun -n 16 -c 8 --cpu-bind=cores"), "{svg}");
     for word in ["var(", "<style", "hsl(", "currentColor", "@media", "href"] {
         assert!(!svg.contains(word), "{word}");
     }

@@ -6,7 +6,6 @@
 mod advise;
 mod args;
 mod check;
-mod columns;
 mod completions;
 mod devices;
 mod discover;
@@ -15,48 +14,30 @@ mod env;
 mod here;
 mod json;
 mod man;
-mod nodes;
-mod parents;
-mod picture;
 mod plan;
-mod pool_room;
-mod progress;
 mod report;
 mod say;
-mod shell;
 mod slurmd;
-mod srun_options;
 mod state_nodes;
 mod status;
 mod topo;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
 use berth_discover::DiscoverError;
 use clap::Parser;
 
-use crate::args::{Cli, Command, as_getopt, asked_command, shortened};
+use berth_answer::args::{as_getopt, shortened};
 
-/// A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
-pub(crate) type Failure = Box<dyn std::error::Error>;
+use crate::args::{Cli, Command, asked_command};
+
+// A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
+pub(crate) use berth_answer::{Failure, Unreadable};
 
 /// The exit code of a wrong usage.
 const USAGE: u8 = 2;
-
-/// A text or a file of the user's that cannot be read.
-#[derive(Debug)]
-pub(crate) struct Unreadable(pub String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 /// Whether the failure is an input's.
 pub(crate) fn is_unreadable(why: &(dyn std::error::Error + 'static)) -> bool {
@@ -103,7 +84,6 @@ fn words() -> Vec<OsString> {
     if command != "plan" && command != "advise" {
         return words;
     }
-    here::look();
     let line = plan::line_in(&mut words);
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),

@@ -5,10 +5,14 @@
 
 use std::borrow::Cow;
 use std::env;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write, stdout};
 use std::sync::OnceLock;
 
-use crate::here::{By, Fact};
+use anstream::{AutoStream, ColorChoice as Choice};
+use berth_answer::picture::Screen;
+use berth_answer::text::{lines, short};
+use berth_answer::{By, Fact};
+use clap::ColorChoice;
 
 /// The number of columns if nothing gives it.
 const WIDTH: usize = 80;
@@ -32,6 +36,19 @@ pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static
 pub(crate) fn width(asked: Option<usize>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     asked.or_else(terminal).unwrap_or(WIDTH)
+}
+
+/// What the terminal can show; options decide before it and `NO_COLOR`.
+pub(crate) fn screen(width: Option<usize>, colours: ColorChoice) -> Screen {
+    let is_shown = || stdout().is_terminal() && AutoStream::choice(&stdout()) != Choice::Never;
+    Screen {
+        width: self::width(width),
+        has_colours: match colours {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_shown(),
+        },
+    }
 }
 
 fn ascii() -> &'static OnceLock<bool> {
@@ -104,25 +121,6 @@ impl<W: Write> Write for Harmless<W> {
     }
 }
 
-/// Text of several lines without other control characters.
-fn lines(text: &str) -> Cow<'_, str> {
-    without(text, |letter| {
-        letter.is_control() && !matches!(letter, '\n' | '\t')
-    })
-}
-
-/// Text of one line.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    without(text, char::is_control)
-}
-
-fn without(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
-    match text.contains(&bad) {
-        true => text.replace(bad, "\u{fffd}").into(),
-        false => text.into(),
-    }
-}
-
 /// Prints what an answer rests on, where the answer itself has no room for it.
 pub(crate) fn facts(facts: &[Fact]) {
     for fact in facts.iter().filter(|fact| fact.by != By::Option) {
@@ -145,20 +143,6 @@ pub(crate) fn failed(why: &str) {
     line("", &short(why));
 }
 
-/// The letters at each end of a message that is too long.
-const END: usize = 700;
-
-/// A message that may repeat somebody's value: its beginning and its end, where the reason is.
-pub(crate) fn short(text: &str) -> Cow<'_, str> {
-    let count = text.chars().count();
-    if count <= 3 * END {
-        return text.into();
-    }
-    let head = text.chars().take(END);
-    let tail = text.chars().skip(count - END);
-    head.chain(['…']).chain(tail).collect()
-}
-
 fn line(kind: &str, text: &str) {
     let text = lines(text);
     let _ = writeln!(io::stderr(), "berth: {kind}{}", plain(&text));
@@ -166,6 +150,8 @@ fn line(kind: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use berth_answer::text::one_line;
+
     use super::*;
 
     #[test]

@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use berth_host::announcement::{Announcement, ticks_a_second};
+use berth_host::announcement::ticks_a_second;
 use berth_host::ledger::Process;
 use berth_host::online::boot_id;
+use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
 /// How many seconds after it has announced itself slurmd may still fork into the background.

@@ -141,7 +141,7 @@ fn request(random: &mut Random, machines: &[String]) -> Request {
         " -O",
     ]);
     options += *random.one_of(&["", "", " -N 2"]);
-    let place = *random.one_of(&["--whole", "--whole", ""]);
+    let place = *random.one_of(&["--cores=all", "--cores=all", ""]);
     Request {
         machine: random.one_of(machines).clone(),
         goal: random.one_of::<&str>(&GOALS),

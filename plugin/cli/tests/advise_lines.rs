@@ -69,7 +69,7 @@ fn what_cannot_be_served_says_what_would_fit() {
         let place = if options.contains("exclusive") {
             ""
         } else {
-            "--whole"
+            "--cores=all"
         };
         let done = advise("pack:2 core:4 pu:1", &format!("{place} {options}"));
         assert_eq!(
@@ -108,7 +108,7 @@ fn a_table_fits_eighty_columns() {
         for request in ["-n 128", "-n 16 -c 8", "-n 12 -c 6", "-N 4 -n 100 -c 3"] {
             let done = advise(
                 "pack:2 numa:4 l3:2 core:8 pu:2",
-                &format!("--whole {request} --for {goal} --lines 50"),
+                &format!("--cores all {request} --for {goal} --lines 50"),
             );
             assert_eq!(done.code, 0, "{request}: {}", done.stderr);
             let widest = done.stdout.lines().map(|line| line.chars().count()).max();
@@ -124,7 +124,7 @@ fn a_table_fits_eighty_columns() {
 /// The options of the request stay on every line, and those of the place in the command beside it.
 #[test]
 fn lines_and_commands_can_be_typed() {
-    let words = "--numbering cyclic --for memory --whole -n 4 -c 2 -p long --job-name=x -O";
+    let words = "--numbering cyclic --for memory --cores all -n 4 -c 2 -p long --job-name=x -O";
     let done = advise("pack:2 core:4 pu:2", &format!("{words} --format json"));
     let advice: Value = serde_json::from_str(&done.stdout).unwrap();
     for line in advice["lines"].as_array().unwrap() {
@@ -132,7 +132,7 @@ fn lines_and_commands_can_be_typed() {
         assert!(text.starts_with("srun -n 4 -c 2 -p long -J x -O"), "{text}");
         assert!(text.ends_with(" ./app"), "{text}");
         let command = line["plan"].as_str().unwrap();
-        let before = "berth plan --machine 'pack:2 core:4 pu:2' --numbering cyclic --whole ";
+        let before = "berth plan --machine 'pack:2 core:4 pu:2' --numbering cyclic --cores all ";
         assert_eq!(command, format!("{before}'{text}'"));
     }
 }
@@ -160,7 +160,7 @@ fn where_every_line_shares_all_cores_the_next_point_decides() {
             &["srun -n 1 -c 8 --cpu-bind=ldoms ./app"],
         ),
     ] {
-        let done = advise(machine, &format!("--whole --format json {options}"));
+        let done = advise(machine, &format!("--cores all --format json {options}"));
         let advice: Value = serde_json::from_str(&done.stdout).unwrap();
         let shown = advice["lines"].as_array().unwrap().iter();
         let shown: Vec<_> = shown.map(|one| one["line"].as_str().unwrap()).collect();
@@ -176,7 +176,7 @@ fn a_line_with_near_stays_and_others_say_what_they_need() {
     for most in [1, 2, 50] {
         let done = advise(
             &file,
-            &format!("--whole -n 64 --for gpu --format json --lines {most}"),
+            &format!("--cores all -n 64 --for gpu --format json --lines {most}"),
         );
         let advice: Value = serde_json::from_str(&done.stdout).unwrap();
         let lines = advice["lines"].as_array().unwrap();

@@ -61,7 +61,7 @@ fn request(random: &mut Random) -> String {
     let cores = if random.below(3) == 0 {
         "--cores 0-2,5"
     } else {
-        "--whole"
+        "--cores=all"
     };
     let (bind, order) = (random.of(&BINDS), random.of(&ORDERS));
     format!("--machine '{machine}' {cores} -N {nodes} -n {tasks} -c {each} {bind} {order} {more}")

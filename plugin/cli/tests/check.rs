@@ -68,7 +68,7 @@ fn whole_nodes_make_lists_fit() {
         "#SBATCH -n4\nsrun -n8 ./app",
     ] {
         assert_eq!(
-            rules(&["--slurm=24.11", "--whole", "-"], line).0,
+            rules(&["--slurm=24.11", "--site=exclusive", "-"], line).0,
             [""; 0],
             "{line}"
         );

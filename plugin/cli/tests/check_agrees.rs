@@ -227,11 +227,17 @@ fn check_and_plan_agree() {
         let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
         let release = random.of(&["--slurm=22.05", "--slurm=24.11", "--slurm=26.05"]);
         let machine = random.of(MACHINES);
-        let place = match random.below(3) {
-            0 => [release, "--cluster", &conf],
-            _ => [release, "--machine", machine],
+        let mut place = match random.below(3) {
+            0 => vec![release, "--cluster", &conf],
+            _ => vec![release, "--machine", machine],
         };
         let job = (random.below(2) == 0).then(|| random.options(3, OPTIONS));
+        match random.below(4) {
+            0 => place.push("--site=exclusive"),
+            // Beside a step of a job it is an option of that step.
+            1 if job.is_none() => place.push("--exclusive"),
+            _ => {}
+        }
         let own = random.options(4, OPTIONS) + &random.options(1, OF_STEP);
         let (text, planned, found) = asked(&place, job.as_deref(), &own);
         bound += usize::from(planned.code == Some(0));

@@ -45,7 +45,7 @@ fn each_trap_is_named_and_nothing_else() {
         for (release, expected) in &entry.expected {
             let slurm = format!("--slurm={release}");
             let mut words = vec![slurm.as_str()];
-            words.extend(entry.whole.then_some("--whole"));
+            words.extend(entry.whole.then_some("--site=exclusive"));
             words.push("-");
             let (mut found, _) = rules(&words, &entry.text);
             found.sort();

@@ -58,8 +58,8 @@ fn one_idle_node_like_the_machine() {
             "node0 0-1 0-1",
         ),
         ("-n5 --cores 0-6", "node0 0-6 0-6"),
-        ("-n5 --whole", "node0 0-7 0-7"),
-        ("-n5 --whole --cores 1-2,4", "node0 1-2,4 1-2,4"),
+        ("-n5 --cores all", "node0 0-7 0-7"),
+        ("-n5 --cores 1-2,4", "node0 1-2,4 1-2,4"),
     ] {
         assert_eq!(on(options), expected, "{options}");
     }
@@ -73,6 +73,34 @@ fn one_idle_node_like_the_machine() {
     let step = |options: &[&str]| cores(&[&inside, options].concat()).concat();
     assert_eq!(step(&["-n2"]), "node0 0-3 0-3");
     assert_eq!(step(&["-n2", "-c2", "--exact"]), "node0 0-3 0-1");
+}
+
+/// As many tasks as the job's CPUs hold, however the options say that it has the node.
+#[test]
+fn tasks_by_their_cpus() {
+    let masks = |options: &str| {
+        let words =
+            format!("--machine|pack:1 core:4 pu:2|-c2|--cpu-bind=cores|--format=masks|{options}");
+        let words: Vec<_> = words.split('|').filter(|word| !word.is_empty()).collect();
+        let (code, out, said) = berth(&words);
+        assert_eq!(code, Some(0), "{words:?}: {said}");
+        out.trim().to_string()
+    };
+    for whole in [
+        "--whole",
+        "--cores=all",
+        "--cores=0-3",
+        "--cpus=0-7",
+        "--exclusive",
+    ] {
+        assert_eq!(masks(whole), "0x03,0x0C,0x30,0xC0", "{whole}");
+        // One thread of each core may be used.
+        let hint = format!("{whole}|--threads-per-core=1");
+        assert_eq!(masks(&hint), "0x0F,0xF0", "{hint}");
+    }
+    assert_eq!(masks(""), "0x03");
+    assert_eq!(masks("--cores=0-2"), "0x03,0x0C,0x30");
+    assert_eq!(masks("--whole|-c9"), "0xFF");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn masks(request: &str, rest: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_berth"))
         // Machine files of the page are named from the top.
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .args(["plan", "--format", "masks", "--whole"])
+        .args(["plan", "--format", "masks", "--cores=all"])
         .args(words)
         .output()
         .unwrap();

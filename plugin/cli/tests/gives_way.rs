@@ -10,7 +10,7 @@ use plan_common::berth;
 
 /// The notes of a plan that give way to something.
 fn notes(words: &[&str]) -> Vec<String> {
-    let machine = ["plan", "--machine=pack:2 core:4 pu:2", "--whole", "-n3"];
+    let machine = ["plan", "--machine=pack:2 core:4 pu:2", "--cores=all", "-n3"];
     let done = berth(&[&machine[..], words].concat(), "");
     assert_eq!(done.code, 0, "{words:?}: {}", done.stderr);
     let lines = done.stderr.lines().filter(|line| line.contains(" way to "));

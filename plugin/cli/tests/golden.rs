@@ -32,9 +32,9 @@ const ADVICE: &[(&str, &str, &str)] = &[
 fn tables_are_as_they_were() {
     for (name, machine, request) in TABLES {
         // What slurmctld would give is not what these are about.
-        let other = ["--cores", "memory_bound"];
+        let other = ["--cores", "--cpus ", "memory_bound"];
         let is_other = other.iter().any(|word| request.contains(word));
-        let whole = if is_other { "" } else { "--whole " };
+        let whole = if is_other { "" } else { "--cores all " };
         compare("plan", name, machine, &format!("{whole}{request}"));
     }
 }
@@ -42,7 +42,7 @@ fn tables_are_as_they_were() {
 #[test]
 fn advice_is_as_it_was() {
     for (name, machine, request) in ADVICE {
-        compare("advise", name, machine, &format!("--whole {request}"));
+        compare("advise", name, machine, &format!("--cores all {request}"));
     }
 }
 

@@ -25,7 +25,7 @@ srun -n4 -c 9 --cpu-bind=cores
             "plan",
             "--machine",
             "pack:2 core:4 pu:2",
-            "--whole",
+            "--cores=all",
             "--batch",
             "-",
         ],
@@ -61,13 +61,38 @@ srun -n4 -c 9 --cpu-bind=cores
     );
 }
 
+/// srun sends each repeat by itself, and masks without `0x`.
+#[test]
+fn a_list_is_shown_as_srun_sends_it() {
+    let requests = "-n3 --cpu-bind=mask_cpu:0x1*2,0x2\n-n3 --cpu-bind=map_cpu:4,1*2\n";
+    let machine = "--machine=pack:2 core:4 pu:2";
+    let done = berth(&["plan", machine, "--cores=all", "--batch", "-"], requests);
+    let masks: Vec<_> = done
+        .stdout
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(masks, ["1,1,2", "map_cpu:4,1,1"]);
+    let one =
+        "plan|--machine=pack:1 core:2 pu:1|--cores=all|-n2|--cpu-bind=map_cpu:1,0|--format=masks";
+    let one: Vec<_> = one.split('|').collect();
+    assert_eq!(berth(&one, "").stdout, "map_cpu:1,0\n");
+}
+
 /// Programs read every line in one way.
 #[test]
 fn a_request_without_a_plan_is_a_document_too() {
     let requests = "-n 2 --cpu-bind=cores\n-n 2 --cpu-bind=map_cpu:0,99\n--what\n-n 2 --format cpus --what\n'open\n\
                     -n 2 --cpu-bind=map_cpu:99 --format masks\n";
     let machine = "--machine=pack:2 core:4 pu:2";
-    let words = ["plan", machine, "--whole", "--format=json", "--batch", "-"];
+    let words = [
+        "plan",
+        machine,
+        "--cores=all",
+        "--format=json",
+        "--batch",
+        "-",
+    ];
     let done = berth(&words, requests);
     let mut lines = done.stdout.lines();
     let mut next = || lines.next().unwrap_or_default();
@@ -95,7 +120,7 @@ fn options_that_change_no_plan() {
         "--exclusive",
         "--exclusive=user",
         "--overlap",
-        "--whole",
+        "--cores=all",
         "--label",
         "-t1:00",
         "--export=NONE",

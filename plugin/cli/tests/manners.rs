@@ -15,18 +15,18 @@ fn berth(arguments: &[&str]) -> Output {
 #[test]
 fn numbers_have_their_nouns() {
     for words in [
-        "plan --machine numa:2;core:1;pu:2 --whole -n2 --score --explain --cpu-bind=cores",
-        "plan --machine pu:4 --whole -n3 --score --explain --cpu-bind=sockets",
-        "plan --machine pu:4 -n1 -N2 --whole --score",
-        "plan --machine pu:2 --whole -n1 -c9 --cpu-bind=threads",
-        "plan --machine pack:1;core:2;pu:2 --whole -n1 -c5 --hint=nomultithread",
-        "plan --machine pu:2 --whole -n3 --map-by=slot:pe=2",
-        "plan --machine pu:2 --whole -n2 --map-by=slot:pe=2",
-        "plan --machine pu:1 --whole -n2 --binding=auto",
-        "plan --machine pu:1 --whole -n2 --binding=linear:2",
-        "plan --machine pack:1;core:2;pu:2 --whole -n2 -c2 --map-by=core --bind-to=core --explain",
-        "advise --machine pu:1 --whole -n2",
-        "advise --machine numa:2;core:1;pu:2 --whole -n1 --for memory",
+        "plan --machine numa:2;core:1;pu:2 --cores all -n2 --score --explain --cpu-bind=cores",
+        "plan --machine pu:4 --cores all -n3 --score --explain --cpu-bind=sockets",
+        "plan --machine pu:4 -n1 -N2 --cores all --score",
+        "plan --machine pu:2 --cores all -n1 -c9 --cpu-bind=threads",
+        "plan --machine pack:1;core:2;pu:2 --cores all -n1 -c5 --hint=nomultithread",
+        "plan --machine pu:2 --cores all -n3 --map-by=slot:pe=2",
+        "plan --machine pu:2 --cores all -n2 --map-by=slot:pe=2",
+        "plan --machine pu:1 --cores all -n2 --binding=auto",
+        "plan --machine pu:1 --cores all -n2 --binding=linear:2",
+        "plan --machine pack:1;core:2;pu:2 --cores all -n2 -c2 --map-by=core --bind-to=core --explain",
+        "advise --machine pu:1 --cores all -n2",
+        "advise --machine numa:2;core:1;pu:2 --cores all -n1 --for memory",
         "topo --machine pu:1",
     ] {
         let words: Vec<_> = words

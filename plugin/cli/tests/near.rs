@@ -21,7 +21,9 @@ fn machine(name: &str) -> Option<String> {
 /// Each task's CPUs on a whole machine, and its devices' buses.
 fn tasks(name: &str, options: &str) -> Vec<(String, Vec<String>)> {
     let file = machine(name).unwrap();
-    let done = plan(&format!("--machine {file} --whole --format=json {options}"));
+    let done = plan(&format!(
+        "--machine {file} --cores all --format=json {options}"
+    ));
     assert_eq!(done.code, 0, "{name} {options}: {}", done.stderr);
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     let tasks = json["tasks"].as_array().unwrap();
@@ -50,7 +52,7 @@ fn texts(tasks: Vec<(String, Vec<String>)>) -> String {
 fn the_published_list_for_eight_dies() {
     let file = machine("eas-tioga").unwrap();
     let done = plan(&format!(
-        "--whole --machine {file} -n8 --near=gpu --hint=nomultithread \
+        "--cores all --machine {file} -n8 --near=gpu --hint=nomultithread \
          --reserved=0,8,16,24,32,40,48,56 --format=masks"
     ));
     assert_eq!(done.code, 0, "{}", done.stderr);
@@ -166,7 +168,7 @@ fn neighbours_are_hwlocs() {
 fn only_near(name: &str, kind: &str, count: usize) {
     let file = machine(name).unwrap();
     let done = plan(&format!(
-        "--machine {file} --whole -n{count} --near={kind}:strict --format=json"
+        "--machine {file} --cores all -n{count} --near={kind}:strict --format=json"
     ));
     assert_eq!(done.code, 0, "{name} {kind}: {}", done.stderr);
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
@@ -183,7 +185,7 @@ fn only_near(name: &str, kind: &str, count: usize) {
 fn what_it_says() {
     let file = machine("cts1-pascal").unwrap();
     let told = plan(&format!(
-        "--machine {file} --whole -n2 --near=gpu --explain"
+        "--machine {file} --cores all -n2 --near=gpu --explain"
     ));
     assert_eq!(told.code, 0);
     for part in [
@@ -201,7 +203,7 @@ fn own_devices_come_first() {
     let file = machine("g4dnmetal").unwrap();
     let order = |near: &str| {
         let done = plan(&format!(
-            "--machine {file} --whole -n8 --near={near} --format=json"
+            "--machine {file} --cores all -n8 --near={near} --format=json"
         ));
         let json: Value = serde_json::from_str(&done.stdout).unwrap();
         json["tasks"][2]["device_order"].to_string()
@@ -214,7 +216,9 @@ fn own_devices_come_first() {
 fn each_tasks_variables_are_shown() {
     let file = machine("g4dnmetal").unwrap();
     let found = |line: &str| {
-        let done = plan(&format!("--machine {file} --whole {line} --format=json"));
+        let done = plan(&format!(
+            "--machine {file} --cores all {line} --format=json"
+        ));
         serde_json::from_str::<Value>(&done.stdout).unwrap()
     };
     let set = |near: &str| found(&format!("-n8 --near={near}"))["tasks"][2]["variables"].clone();
@@ -225,7 +229,7 @@ fn each_tasks_variables_are_shown() {
     let said = found("-n2 --near=network:own")["notes"].to_string();
     assert!(said.contains(":own changes nothing here"), "{said}");
     let done = plan(&format!(
-        "--machine {file} --whole -n2 --near=gpu:1:own --explain"
+        "--machine {file} --cores all -n2 --near=gpu:1:own --explain"
     ));
     let line = "; CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID\n";
     assert!(done.stdout.contains(line), "{}", done.stdout);
@@ -238,7 +242,14 @@ fn the_users_own_lists_count_and_those_of_an_outer_step_do_not() {
     let explained = |variables: &str| {
         let line = format!("{variables} srun -n2 --near=gpu:1:own a.out");
         let done = berth(
-            &["plan", "--machine", &file, "--whole", "--explain", &line],
+            &[
+                "plan",
+                "--machine",
+                &file,
+                "--cores=all",
+                "--explain",
+                &line,
+            ],
             "",
         );
         assert_eq!(done.code, 0, "{}", done.stderr);
@@ -291,7 +302,7 @@ fn pictures_have_devices_beside_their_cores() {
     );
     // A plan shows those that the tasks are near.
     let plan = plan(&format!(
-        "--machine {file} --whole -n8 --near=gpu --format=tree"
+        "--machine {file} --cores all -n8 --near=gpu --format=tree"
     ));
     assert!(plan.stdout.contains("gpu 0000:de:00.0 (rsmi7)") && !plan.stdout.contains("hsi0"));
 }

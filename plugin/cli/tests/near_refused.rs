@@ -57,7 +57,7 @@ fn what_it_refuses() {
         ("-n2 --near=ib7 --map-by=core", 0, "no task is bound"),
         ("-n50 --near=gpu:strict", 1, "--near=gpu:strict is strict"),
     ] {
-        let done = plan(&format!("--machine {file} --whole {options}"));
+        let done = plan(&format!("--machine {file} --cores all {options}"));
         assert_eq!(done.code, code, "{options}: {}", done.stderr);
         assert!(done.stderr.contains(part), "{options}: {}", done.stderr);
     }
@@ -66,7 +66,7 @@ fn what_it_refuses() {
 #[test]
 fn a_device_that_is_not_there() {
     let file = GPUS;
-    let refuse = format!("--machine {file} --whole -n2 --near=ib7 --binding-fail=refuse");
+    let refuse = format!("--machine {file} --cores all -n2 --near=ib7 --binding-fail=refuse");
     let done = plan(&refuse);
     assert_eq!((done.code, &*done.stdout), (1, ""), "{}", done.stderr);
     let why = "next to the device ib7; this node has none; it has 2 GPUs";
@@ -85,7 +85,7 @@ fn a_long_value_and_a_machine_without_devices() {
             "--machine",
             "pack:2 core:2 pu:1",
             "-n1",
-            "--whole",
+            "--cores=all",
             "--near=gpu:strict",
         ],
         "",
@@ -95,7 +95,7 @@ fn a_long_value_and_a_machine_without_devices() {
         "the synthetic machine \"pack:2 core:2 pu:1\" has no devices; give --machine FILE.xml";
     assert!(bare.stderr.contains(why), "{}", bare.stderr);
     assert!(!bare.stderr.contains("administrator"), "{}", bare.stderr);
-    let note = plan("--machine pu:4 -n1 --whole --near=gpu").stderr;
+    let note = plan("--machine pu:4 -n1 --cores all --near=gpu").stderr;
     assert!(note.contains("\"pu:4\" has no devices") && note.contains("no task is bound"));
     assert!(!note.contains("administrator"), "{note}");
 }
@@ -103,7 +103,7 @@ fn a_long_value_and_a_machine_without_devices() {
 /// Slurm keeps the values of both names, and only one could count: srun refuses such a line.
 #[test]
 fn both_names_of_one_option_are_a_wrong_line() {
-    let place = "--machine pu:4 --whole -n1";
+    let place = "--machine pu:4 --cores all -n1";
     let why = "--near=network and --berth-near=gpu are two names of one option";
     for words in [
         vec!["--berth-near=gpu", "--near=network"],

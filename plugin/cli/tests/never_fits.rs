@@ -120,7 +120,7 @@ fn a_plan_refuses_what_its_command_refuses() {
 #[test]
 fn a_plan_takes_what_its_command_takes() {
     for words in [
-        &["--whole", "-n", "4", "--binding=linear:4"][..],
+        &["--cores=all", "-n", "4", "--binding=linear:4"][..],
         &["--cores=0-3", "-n", "4", "--binding=linear:4"],
         &["-n", "4", "--exclusive", "--binding=linear:2"],
         &["-n", "4", "--select=CR_Socket", "--binding=linear:4"],

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 fn plan(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(["plan", "--whole"])
+        .args(["plan", "--cores=all"])
         .args(arguments)
         .output()
         .unwrap()
@@ -61,7 +61,7 @@ fn a_file_of_hosts() {
     let done = Command::new(env!("CARGO_BIN_EXE_berth"))
         .args([
             "plan",
-            "--whole",
+            "--cores=all",
             "--machine",
             "core:2 pu:1",
             "-m",

@@ -18,7 +18,7 @@ mod page_lines;
 const PICTURES: &[(&str, &str)] = &[
     (
         "docs/pictures/eight-by-four.svg",
-        "plan --machine 'pack:2 numa:2 core:8 pu:1' --whole -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' --cores all -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
         "docs/pictures/two-by-64.svg",
@@ -26,11 +26,11 @@ const PICTURES: &[(&str, &str)] = &[
     ),
     (
         "docs/pictures/two-nodes.svg",
-        "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' --whole -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
+        "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' --cores all -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
         "docs/pictures/did-not-fit.svg",
-        "plan --machine 'pack:2 core:4 pu:2' --whole -n 12 --hint=nomultithread --format svg",
+        "plan --machine 'pack:2 core:4 pu:2' --cores all -n 12 --hint=nomultithread --format svg",
     ),
 ];
 

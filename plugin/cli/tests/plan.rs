@@ -76,7 +76,7 @@ fn the_table_says_what_it_assumes() {
 fn memory_has_a_column_where_it_is_asked() {
     let machine = [
         "plan",
-        "--whole",
+        "--cores=all",
         "--machine",
         "pack:2 numa:2 core:2 pu:1",
         "-n3",
@@ -171,7 +171,7 @@ fn exit_codes_and_texts() {
             "core:2 pu:1",
             "-n2",
             "--binding=linear:2",
-            "--whole",
+            "--cores=all",
             "--format=cpus",
         ],
         "",
@@ -188,7 +188,7 @@ fn exit_codes_and_texts() {
             "plan",
             "--machine",
             "core:2 pu:1",
-            "--whole",
+            "--cores=all",
             "-n2",
             "--cpu-bind=none",
             "--format=masks",
@@ -240,7 +240,7 @@ fn live_is_this_machine() {
     let done = berth(
         &[
             "plan",
-            "--whole",
+            "--cores=all",
             "-n1",
             "--cpu-bind=none",
             "--format=masks",
@@ -306,7 +306,7 @@ fn cores_of_pools_are_left_to_them() {
             "plan",
             "--machine",
             "pack:2 core:4 pu:1",
-            "--whole",
+            "--cores=all",
             "-n1",
             binding,
             "--pool-cores",

@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use berth_host::StateDir;
-use berth_host::announcement::{self, AnnouncedPool, Announcement};
+use berth_host::announcement;
+use berth_site::announcement::{AnnouncedPool, Announcement};
 
 /// What the command says of the pool, on a node of 16 cores.
 fn said(line: &str) -> String {

@@ -28,12 +28,12 @@ fn slots(words: &[&str]) -> (bool, Vec<String>) {
 fn cores_that_slurmd_leaves_out_have_numbers_too() {
     let (_, counted) = slots(&[
         HYBRID,
-        "--whole",
+        "--cores=all",
         "-n4",
         "--allow-ecores",
         "--core-kind=performance",
     ]);
-    let (comment, left_out) = slots(&[HYBRID, "--whole", "-n4"]);
+    let (comment, left_out) = slots(&[HYBRID, "--cores=all", "-n4"]);
     assert_eq!(counted, left_out);
     assert!(left_out.contains(&"6".to_string()), "{left_out:?}");
     assert!(comment, "slurmd does not give all cores away");
@@ -42,7 +42,7 @@ fn cores_that_slurmd_leaves_out_have_numbers_too() {
 #[test]
 fn a_part_of_a_node_is_said() {
     for (words, part) in [
-        (&["--whole", "-n4"][..], false),
+        (&["--cores=all", "-n4"][..], false),
         (&["--exclusive", "-n8"], false),
         (&["-n4"], true),
         (&["--cores=0-3", "-n4"], true),

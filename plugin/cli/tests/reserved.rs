@@ -20,7 +20,7 @@ fn reserved_cpus_are_never_planned() {
         " --binding=linear:1",
         " --map-by=core",
     ] {
-        let (code, cpus, said) = ask(&format!("-n2 --whole --reserved 0-11{options}"));
+        let (code, cpus, said) = ask(&format!("-n2 --cores all --reserved 0-11{options}"));
         assert_eq!(code, 0, "{options}: {said}");
         let own = cpus
             .split_whitespace()
@@ -40,7 +40,7 @@ fn a_step_whose_cpus_are_all_reserved_runs_there() {
         " --map-by=core",
         " --binding=auto",
     ] {
-        for own in ["--whole --reserved 0-15", "--cpus 2-5 --reserved 0-7"] {
+        for own in ["--cores all --reserved 0-15", "--cpus 2-5 --reserved 0-7"] {
             let (code, cpus, said) = ask(&format!("-n2 {own}{options}"));
             let (_, same, _) = ask(&format!(
                 "-n2 {}{options}",
@@ -59,7 +59,7 @@ fn tasks_share_what_is_not_reserved() {
     for compat in ["berth", "affinity"] {
         let mapped = " --map-by=hwthread";
         for options in ["", " --cpu-bind=cores", " --cpu-bind=threads", mapped] {
-            let line = format!("-n16 --whole --reserved 0-7 --compat={compat}{options}");
+            let line = format!("-n16 --cores all --reserved 0-7 --compat={compat}{options}");
             let (code, cpus, said) = ask(&line);
             assert_eq!(code, 0, "{line}: {said}");
             assert_eq!(cpus, ["8-15"; 16].join("\n"), "{line}");
@@ -67,12 +67,12 @@ fn tasks_share_what_is_not_reserved() {
             assert!(said.contains(why), "{line}: {said}");
         }
     }
-    let (code, _, said) = ask("-n2 --whole --reserved 0 --cpu-bind=map_cpu:0,1");
+    let (code, _, said) = ask("-n2 --cores all --reserved 0 --cpu-bind=map_cpu:0,1");
     assert!(code == 1 && said.contains("names CPU 0"), "{said}");
     // It does not fit without reserved CPUs either, or it names them.
     for line in [
-        "-n17 --whole --reserved 0-7 --map-by=hwthread",
-        "-n2 --whole --reserved 0-13 --map-by=pe-list=0,1",
+        "-n17 --cores all --reserved 0-7 --map-by=hwthread",
+        "-n2 --cores all --reserved 0-13 --map-by=pe-list=0,1",
     ] {
         let (code, _, said) = ask(line);
         assert!(code == 1 && said.contains("refused"), "{line}: {said}");
@@ -96,7 +96,7 @@ fn an_assumed_allocation_says_that_slurmctld_does_not_know_them() {
     assert!(code == 0 && runs && said.contains(why), "{said}");
     for options in [
         "-n4",
-        "-n4 --whole --reserved 0",
+        "-n4 --cores all --reserved 0",
         "-n4 --cpus 0-7 --reserved 0",
     ] {
         let (code, _, said) = ask(options);
@@ -110,7 +110,7 @@ fn an_assumed_allocation_says_that_slurmctld_does_not_know_them() {
 #[test]
 fn a_reserved_cpu_that_does_not_exist_is_a_wrong_line() {
     for list in ["999", "0,15-16"] {
-        let (code, _, said) = ask(&format!("-n2 --whole --reserved {list}"));
+        let (code, _, said) = ask(&format!("-n2 --cores all --reserved {list}"));
         assert_ne!(code, 0, "{list}: {said}");
         assert!(
             said.contains("this machine has CPUs 0-15; name only those"),

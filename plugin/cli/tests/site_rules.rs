@@ -35,8 +35,7 @@ fn constrained_steps_keep_to_what_slurmd_counts() {
 
 #[test]
 fn efficiency_cores_are_left_out_as_by_slurmd() {
-    let line =
-        "--machine ../../tests/topologies/hybrid-2x6.xml --whole --format cpus --cpu-bind=cores";
+    let line = "--machine ../../tests/topologies/hybrid-2x6.xml --cores all --format cpus --cpu-bind=cores";
     for (slurm, cores, left_out) in [
         ("22.05", "0-1,2-3,4,5,6,7", false),
         ("23.02", "0-1,2-3,8-9,10-11", true),
@@ -78,7 +77,7 @@ fn the_files_of_a_cluster_say_both() {
         std::fs::write(&conf, text).unwrap();
         std::fs::write(folder.path().join("cgroup.conf"), cgroup).unwrap();
     };
-    let cluster = format!("--cluster {} --whole --format cpus", conf.display());
+    let cluster = format!("--cluster {} --cores all --format cpus", conf.display());
     let siblings = format!(
         "--machine ../../tests/topologies/sibling-offline.xml {cluster} -n 4 -c 2 --cpu-bind=cores"
     );
@@ -110,7 +109,7 @@ fn the_files_of_a_cluster_say_what_a_socket_is() {
         );
         std::fs::write(&conf, text).unwrap();
         let machine = "--machine ../../tests/topologies/l3-groups.xml";
-        let line = format!("{machine} --cluster {} --whole -n 4", conf.display());
+        let line = format!("{machine} --cluster {} -n 4", conf.display());
         plan(&format!("{line} --cpu-bind=sockets")).stdout
     };
     let of_cluster = of("SlurmdParameters=l3cache_as_socket", "");

@@ -4,7 +4,7 @@
 use std::process::{Command, Output};
 
 fn plan(options: &[&str]) -> (i32, String, String) {
-    let machine = ["plan", "--whole", "--machine", "pack:2 core:4 pu:2"];
+    let machine = ["plan", "--cores=all", "--machine", "pack:2 core:4 pu:2"];
     let all = [&machine, options].concat();
     let done: Output = Command::new(env!("CARGO_BIN_EXE_berth"))
         .args(all)

@@ -1,6 +1,5 @@
 //! Touches the kernel for berth: affinity, cgroups, memory policy, online CPUs, the machine file, the
-//! ledger, the state directory, and the child that discovers the machine. It also reads the
-//! administrator's settings, for the plugin and for the command.
+//! ledger, the state directory, the site's files, and the child that discovers the machine.
 //!
 //! It runs as root inside slurmd and slurmstepd: nothing here panics, nothing
 //! trusts a file or directory that a user could have written, and every error
@@ -24,7 +23,6 @@ pub mod bell;
 pub mod cgroup;
 pub mod command_path;
 pub mod counters;
-pub mod cpusets_file;
 pub mod discover_child;
 pub mod inherited;
 pub mod job_cgroup;
@@ -43,13 +41,8 @@ pub mod migrate;
 pub mod nice;
 pub mod online;
 pub mod plugstack;
-pub mod pools_file;
-pub mod read_settings;
-#[cfg(test)]
-mod read_settings_tests;
 pub mod script_file;
-pub mod settings;
-pub mod site_rules;
+pub mod site_file;
 mod spawn;
 pub mod state;
 pub mod threads;
@@ -60,7 +53,6 @@ pub use affinity::{AffinityError, Reachable, affinity_of, reachable, set_affinit
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
-pub use site_rules::SiteRules;
-pub use state::{OffSwitch, StateDir, StateError};
+pub use state::{StateDir, StateError};
 pub use threads::bind_threads;
 pub use trust::TrustError;

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use berth_site::plugstack::PlugstackLine;
+
 /// The object's name.
 pub const NAME: &str = "task_berth";
 /// More than any configuration has; the rest is not read.
@@ -14,15 +16,6 @@ const MOST: u64 = 16 << 20;
 const MOST_FILES: usize = 64;
 /// Further stars of one name.
 const MOST_STARS: usize = 3;
-
-/// berth's line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlugstackLine {
-    /// The file in which it stands.
-    pub path: PathBuf,
-    /// The words behind the object.
-    pub words: Vec<String>,
-}
 
 /// The line for task_berth.so; `None` without one, and where the file cannot be read.
 #[must_use]

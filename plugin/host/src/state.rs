@@ -2,14 +2,11 @@
 //! somebody else could have prepared it.
 //! In: a base directory and a node name. Out: paths, or an error.
 
-use std::ffi::CString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::NixPath;
 use nix::unistd::{AccessFlags, access};
 use thiserror::Error;
 
@@ -65,7 +62,6 @@ pub struct StateDir {
     base: PathBuf,
     directory: PathBuf,
     machine: PathBuf,
-    off: PathBuf,
 }
 
 impl StateDir {
@@ -84,7 +80,6 @@ impl StateDir {
         let directory = base.join(node_name);
         Ok(Self {
             machine: directory.join(machine_file::NAME),
-            off: base.join(OFF),
             base: base.into(),
             directory,
         })
@@ -130,31 +125,14 @@ impl StateDir {
     /// Whether a file `off` in the base switches berth off, for all nodes of the host.
     #[must_use]
     pub fn is_off(&self) -> bool {
-        is_there(self.off.as_path())
+        is_off(&self.base)
     }
 }
 
-/// The switch-off file of a base, for callers that look often.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OffSwitch(CString);
-
-impl OffSwitch {
-    /// Names the file, and touches nothing. `None` for a path that no file can have.
-    #[must_use]
-    pub fn of(base: &Path) -> Option<Self> {
-        let path = base.join(OFF).into_os_string().into_vec();
-        CString::new(path).ok().map(Self)
-    }
-
-    /// Whether the file exists, with one system call and no allocation.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        is_there(self.0.as_c_str())
-    }
-}
-
-fn is_there(path: &(impl NixPath + ?Sized)) -> bool {
-    access(path, AccessFlags::F_OK).is_ok()
+/// Whether the switch-off file of a base exists.
+#[must_use]
+pub fn is_off(base: &Path) -> bool {
+    access(&base.join(OFF), AccessFlags::F_OK).is_ok()
 }
 
 fn is_plain(name: &str) -> bool {

@@ -77,6 +77,28 @@ fn same(machine: &str, request: &str, masks: &str) {
     assert_eq!(gives(machine, request), masks, "{machine}: {request}");
 }
 
+/// Contract: a limit that cannot hold is exceeded evenly, also where tasks have to share cores.
+#[test]
+fn limits_are_exceeded_evenly_on_shared_cores() {
+    let six = "n=6 bind=cores ntps=2 dist=block";
+    same(
+        "2x2x2",
+        &format!("{six}:block"),
+        "0x03,0x0C,0x30,0xC0,0x03,0x30",
+    );
+    same(
+        "2x2x2",
+        &format!("{six}:cyclic"),
+        "0x03,0x30,0x0C,0xC0,0x03,0x30",
+    );
+    // task/affinity starts over.
+    same(
+        "2x2x2",
+        &format!("{six}:block affinity"),
+        "0x03,0x0C,0x30,0xC0,0x03,0x0C",
+    );
+}
+
 #[test]
 fn the_papers_layout_on_block_and_cyclic_numbering() {
     let request = "n=8 bind=cores dist=block:cyclic";

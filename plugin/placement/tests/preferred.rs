@@ -219,3 +219,47 @@ fn a_task_keeps_to_cores_of_one_kind() {
     let without = hybrid(Fixes::ALL.apply("-one-kind").unwrap());
     same(&without, &cores(3, 2), "0-2 3-4 5-6");
 }
+
+/// A package ends in the fastest kind, which would have room for two tasks that span packages.
+#[test]
+fn a_kind_is_left_where_its_next_task_would_span_packages() {
+    let cores = |first: u32, count: u32, threads: u32| {
+        let core = move |at: u32| Core {
+            pus: (0..threads)
+                .map(|thread| CpuId(first + at * threads + thread))
+                .collect(),
+        };
+        (0..count).map(core).collect::<Vec<_>>()
+    };
+    let kind = |cpus, rank| CoreKind {
+        cpus: list(cpus),
+        rank: Some(rank),
+        infos: Vec::new(),
+    };
+    let packages = vec![
+        Package {
+            cores: cores(0, 4, 2),
+        },
+        Package {
+            cores: [cores(8, 8, 2), cores(24, 12, 1)].concat(),
+        },
+    ];
+    let machine = Parts {
+        allowed: CpuSet::first(36),
+        packages,
+        kinds: vec![kind("24-35", 0), kind("16-23", 1), kind("0-15", 2)],
+        ..Parts::default()
+    };
+    let own = [0, 2, 3, 4, 8, 9, 10, 11].map(CoreIdx).to_vec();
+    let request = Request {
+        allocation: Allocation::Cores {
+            cores: own,
+            configured: u32::MAX,
+        },
+        ..level(2, 4, Some(Level::Cores))
+    };
+    let apart = node(machine.clone(), Fixes::ALL);
+    same(&apart, &request, "0-1,4-5 16-19");
+    let mixed = node(machine, Fixes::ALL.apply("-one-kind").unwrap());
+    same(&mixed, &request, "0-1,4-5 8-9,16-17");
+}

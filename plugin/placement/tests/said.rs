@@ -152,6 +152,28 @@ fn tasks_share_explicit_cores() {
     }
 }
 
+/// Contract: who asked for `-c` and gets less by an amount is told so.
+#[test]
+fn a_binding_that_is_smaller_than_the_tasks() {
+    let said = |binding: &str| {
+        format!(
+            "-c requests 4 CPUs for each task, but --binding={binding} gives only 2; use a larger amount or a \
+             smaller -c"
+        )
+    };
+    for binding in ["linear:1", "host:linear:1", "striding:1:2"] {
+        let request = format!("n=2 c=4 binding={binding}");
+        assert_eq!(notes(&node(M2), &request), [said(binding)]);
+    }
+    for request in [
+        "n=2 c=4 binding=linear:2",
+        "n=2 c=2 binding=linear:1",
+        "n=1 c=4 binding=explicit:0,0",
+    ] {
+        assert_eq!(notes(&node(M2), request), [""; 0], "{request}");
+    }
+}
+
 /// Whole cores can give a task what the step's CPUs, divided among all tasks, would not.
 #[test]
 fn only_the_task_that_lacks_cpus_is_named() {

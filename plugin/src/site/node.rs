@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use berth_host::read_settings::{self, Complaint};
 use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
+use berth_site::read_settings::{self, Complaint};
 use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Counting, Identity, Line, SlurmConf, SlurmdConf};

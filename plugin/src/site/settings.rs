@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-pub(crate) use berth_host::settings::{Notes, Quarantine, Settings, compat};
+pub(crate) use berth_site::settings::{Notes, Quarantine, Settings, compat};
 
 fn cell() -> &'static RwLock<Arc<Settings>> {
     static CELL: OnceLock<RwLock<Arc<Settings>>> = OnceLock::new();

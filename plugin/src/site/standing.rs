@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use berth_host::OffSwitch;
+use berth_host::state;
 use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
 
 use crate::site::settings::{self, Settings};
@@ -121,7 +121,7 @@ fn task_plugin(slurm: Abi) -> Option<String> {
 
 /// Whether the administrator's switch-off file is there.
 pub(crate) fn is_off(settings: &Settings) -> bool {
-    let off = settings.off_switch().is_some_and(OffSwitch::is_on);
+    let off = state::is_off(&settings.state_dir);
     if off {
         log::log!(target: VERBOSE, log::Level::Info, "the file {}/off switches berth off", settings.state_dir.display());
     }

@@ -4,10 +4,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use berth_host::announcement::{self, Announcement};
+use berth_host::announcement;
 use berth_host::ledger::Process;
-use berth_host::{SiteRules, StateDir, online};
+use berth_host::{StateDir, online};
 use berth_placement::{CpusetFail, Node, SiteConfine, SocketKind};
+use berth_site::SiteRules;
+use berth_site::announcement::Announcement;
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;

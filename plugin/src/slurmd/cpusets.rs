@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use berth_host::cpusets_file::{self, Site, SiteCpusets, Stamp};
 use berth_host::kept::Kept;
+use berth_host::site_file::{self, Stamp};
 use berth_placement::sets::count::counted;
+use berth_site::cpusets::{Site, SiteCpusets};
 use nix::unistd::User;
 
 use crate::site::{node, settings};
@@ -100,8 +101,8 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
             Some(user.uid.as_raw())
         },
     };
-    let read = cpusets_file::text("cpusets", path).and_then(|text| {
-        let sets = cpusets_file::of_text(path, &text, &site)?;
+    let read = site_file::text("cpusets", path).and_then(|text| {
+        let sets = site_file::cpusets_of(path, &text, &site)?;
         Ok((sets, text))
     });
     match read {
@@ -146,7 +147,7 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
 
 /// What was in force for the slurmd before this one.
 fn kept(path: &Path, node_name: &str, site: &Site<'_>) -> Option<SiteCpusets> {
-    cpusets_file::of_text(path, &held::text(Kept::Cpusets, node_name)?, site).ok()
+    site_file::cpusets_of(path, &held::text(Kept::Cpusets, node_name)?, site).ok()
 }
 
 /// What the administrator should know of a file that holds: users and CPUs that this node does not

@@ -1,8 +1,8 @@
 //! The pool of a step's or script's job, by its credential and never by its environment: slurmstepd gets the
 //! answer in the handover, and has the ledger's word on whether the job still fits in.
 
-use berth_host::pools_file::Who;
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
+use berth_site::pools::Who;
 use slurm_sys::views::Credential;
 
 use crate::message::in_pool::{InPool, Member};

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_host::kept::Kept;
-use berth_host::pools_file::{self, Site, SitePools, Stamp};
+use berth_host::site_file::{self, Stamp};
 use berth_placement::Node;
 use berth_placement::sets::count::counted;
+use berth_site::pools::{Site, SitePools};
 
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
@@ -117,8 +118,8 @@ fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus,
     };
-    let read = pools_file::text(path).and_then(|text| {
-        let pools = pools_file::of_text(path, &text, &site)?;
+    let read = site_file::text("pools", path).and_then(|text| {
+        let pools = site_file::pools_of(path, &text, &site)?;
         Ok((pools, text))
     });
     match read {
@@ -164,7 +165,7 @@ fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus: None,
     };
-    pools_file::of_text(path, &held::text(Kept::Pools, node_name)?, &site).ok()
+    site_file::pools_of(path, &held::text(Kept::Pools, node_name)?, &site).ok()
 }
 
 /// Puts pools in force. Returns what the administrator should know.

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Once;
 
 use berth_host::cgroup::{self, Mounts, Place};
-use berth_host::read_settings::Complaint;
 use berth_host::{Ledger, StateDir, atomic_file, job_files, plugstack};
 use berth_placement::{Node, Shape};
+use berth_site::read_settings::Complaint;
 use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 

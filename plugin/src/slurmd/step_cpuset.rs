@@ -1,7 +1,6 @@
 //! The cpuset of a step or a batch script: its job's request, merged with its partition's words, and the one
 //! that the job has on this node already.
 
-use berth_host::cpusets_file::{SiteCpusets, Who};
 use berth_host::ledger::Session;
 use berth_placement::request::cpuset::{Attribute, Attributes, Choice, Given, Words};
 use berth_placement::sets::bounded::shown;
@@ -10,6 +9,7 @@ use berth_placement::{
     Allocation, ChosenSet, Claims, CpuSet, CpusetRequest, NodeSet, Refusal, Request, SetMemory,
     StepCpuset,
 };
+use berth_site::cpusets::{SiteCpusets, Who};
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
 

@@ -194,7 +194,7 @@ pub(super) fn costs(criteria: &[Criterion], figures: &Figures) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::QualityJson;
+    use berth_answer::plan::QualityJson;
 
     #[test]
     fn costs_are_sentences() {

@@ -4,7 +4,7 @@ use berth_placement::Node;
 use berth_placement::sets::count::counted;
 
 use super::tried::{No, Request};
-use crate::plan::{Added, PlannedStep};
+use berth_answer::plan::{Added, PlannedStep};
 
 /// The most tasks, and the most nodes, of a step that is planned so many times.
 const MOST_TASKS: u32 = 20_000;
@@ -18,7 +18,7 @@ const MOST_CPUS: u32 = 1 << 20;
 /// # Errors
 /// What to do if not.
 pub(super) fn is_bounded(asked: &Request<'_>) -> Result<(), No> {
-    let srun = &asked.typed.srun;
+    let srun = &asked.bare.srun;
     let tasks = srun.tasks();
     let nodes = srun
         .nodes
@@ -70,7 +70,7 @@ pub(super) fn refused(asked: &Request<'_>, why: Option<No>) -> No {
         Some(other) => return other,
         None => "no line that was tried gives the tasks what they ask for".into(),
     };
-    let srun = &asked.typed.srun;
+    let srun = &asked.bare.srun;
     let tasks = most(srun.tasks(), |tasks| runs(asked, "ntasks", tasks));
     let each = srun.cpus_per_task;
     let each = each.and_then(|each| most(each, |each| runs(asked, "cpus-per-task", each)));

@@ -10,7 +10,7 @@ use super::criteria::costs;
 use super::figures::Figures;
 use super::rank::Kept;
 use crate::Failure;
-use crate::here::Fact;
+use berth_answer::Fact;
 
 /// The whole answer.
 #[derive(Serialize)]

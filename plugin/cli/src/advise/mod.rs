@@ -18,9 +18,14 @@ use std::process::ExitCode;
 use berth_placement::{DeviceKind, Node, ObjectKind};
 
 use crate::Failure;
-use crate::args::{AdviseArgs, Format, Goal, PlanArgs, usage};
-use crate::plan::{self, PlannedStep};
+use berth_answer::args::Format;
+use berth_answer::question::{self, Question};
+
+use crate::args::{AdviseArgs, Goal, usage};
+use crate::here::HOST;
 use crate::say;
+use berth_answer::plan::{self, PlannedStep};
+use berth_answer::text;
 use candidates::{About, LEVELS, candidates};
 use criteria::Criterion;
 use devices::Devices;
@@ -59,13 +64,12 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
         ))
         .exit();
     }
-    let mut settled = args.plan.clone();
-    if let Err(why) = settled.settle() {
-        usage(&why).exit();
-    }
-    let on = node(args, &settled)?;
+    let bare = Question::of(args.plan.clone(), &HOST);
+    let bare = bare.unwrap_or_else(|why| usage(&why).exit());
+    let on = node(args, &bare)?;
     let asked = Request {
         typed: &args.plan,
+        bare: &bare,
         on: &on,
         devices: None,
     };
@@ -77,19 +81,19 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::FAILURE)
         }
         Err(No::Refused(why)) => {
-            say::refused(&say::short(&why));
+            say::refused(&text::short(&why));
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
 /// The node; with its devices if the advice is for GPUs.
-fn node(args: &AdviseArgs, settled: &PlanArgs) -> Result<Node, Failure> {
-    let mut settled = settled.clone();
+fn node(args: &AdviseArgs, bare: &Question) -> Result<Node, Failure> {
+    let mut question = bare.clone();
     if args.goal == Goal::Gpu {
-        settled.near = "gpu".parse().ok();
+        question.typed.near = "gpu".parse().ok();
     }
-    plan::node(&settled)
+    plan::node(&question, &HOST)
 }
 
 /// Tries all lines.
@@ -114,7 +118,7 @@ fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, N
     };
     let step = base.as_ref().ok().map(|(_, step)| step);
     let (mut all, mut refused) = (Vec::new(), 0);
-    for added in candidates(&about(args, request.on, step)) {
+    for added in candidates(&about(args, &request, step)) {
         match request.tried(&added) {
             Ok(one) => all.push(one),
             Err(_) => refused += 1,
@@ -187,8 +191,8 @@ fn has_gpu(on: &Node) -> bool {
 }
 
 /// What matters for the choice of lines.
-fn about(args: &AdviseArgs, on: &Node, step: Option<&PlannedStep>) -> About {
-    let asked = &args.plan.srun;
+fn about(args: &AdviseArgs, request: &Request<'_>, step: Option<&PlannedStep>) -> About {
+    let (asked, on) = (&request.bare.srun, request.on);
     let per_core = on.shape().threads.max(1);
     let has_hint = asked.kept().iter().any(|kept| kept.name == "hint");
     let threads = match asked.threads_per_core {
@@ -252,7 +256,7 @@ impl Advice<'_> {
     fn plan_of(&self, line: &str) -> String {
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let words: Vec<_> = words.skip_while(|word| word != "advise").skip(1).collect();
-        let place = place::place(&words, &plan::request_command());
+        let place = place::place(&words, &question::command());
         let mut all = vec!["berth".to_string(), "plan".into()];
         all.extend(place);
         all.push(line.into());

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use crate::plan::awaits_value;
+use berth_answer::plan::awaits_value;
 
 /// The headings of `berth plan --help` with the options of the place.
 const HEADINGS: [&str; 3] = ["Machine", "Cluster", "Rules"];
@@ -23,8 +23,7 @@ pub(super) fn place(words: &[String], command: &Command) -> Vec<String> {
             let heading = arg.get_help_heading().unwrap_or_default();
             arg.get_long() == Some(name) && HEADINGS.contains(&heading)
         };
-        // srun has --whole too, but here it says what the step owns.
-        let is_place = name == "whole" || command.get_arguments().any(is_place);
+        let is_place = command.get_arguments().any(is_place);
         let value = match option.contains('=') {
             false if awaits_value(command, &OsString::from(word)) => words.next(),
             _ => None,
@@ -43,13 +42,13 @@ mod tests {
 
     #[test]
     fn only_what_says_where_stays() {
-        let typed = "-n 8 --machine x.xml -c2 --for gpu --whole --lines=2 --job --whole --cores=0-3 \
+        let typed = "-n 8 --machine x.xml -c2 --for gpu --whole --lines=2 --job --whole --cores=all --site exclusive \
                      --mem-bind local --core-kind any --format json --slurm 22.05 --cluster f --exact";
         let words: Vec<_> = typed.split_whitespace().map(String::from).collect();
-        let kept = place(&words, &crate::plan::request_command());
+        let kept = place(&words, &berth_answer::question::command());
         assert_eq!(
             kept.join(" "),
-            "--machine x.xml --whole --job --whole --cores=0-3 --slurm 22.05 --cluster f"
+            "--machine x.xml --job --whole --cores=all --site exclusive --slurm 22.05 --cluster f"
         );
     }
 }

@@ -5,9 +5,12 @@ use std::io::{self, Write};
 use super::criteria::{costs, range};
 use super::tried::Tried;
 use super::{Advice, Criterion};
-use crate::columns::{Columns, folded, write_named};
-use crate::plan::write_place;
+use berth_answer::plan::write_place;
+use clap::ColorChoice;
+
 use crate::say;
+use berth_answer::columns::{Columns, folded, write_named};
+use berth_answer::text;
 
 /// The whole text.
 ///
@@ -17,12 +20,18 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
     let Some(first) = advice.lines().next() else {
         return Ok(());
     };
-    write_place(out, &first.args, advice.on, &first.step)?;
+    write_place(
+        out,
+        &first.args,
+        advice.on,
+        &first.step,
+        say::screen(None, ColorChoice::Never),
+    )?;
     let words: Vec<_> = advice.criteria.iter().map(|one| one.words()).collect();
     let name = format!("for {}", advice.args.goal.word());
     write_named(
         out,
-        None,
+        say::width(None),
         &name,
         &format!(
             "fewer is better, in this order; only lines that are best in the first point in which the \
@@ -30,7 +39,7 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
             words.join("; ")
         ),
     )?;
-    write_named(out, None, "tried", &counts(advice))?;
+    write_named(out, say::width(None), "tried", &counts(advice))?;
     writeln!(out)?;
     for (number, one) in (1..).zip(advice.lines()) {
         write_line(out, advice, number, one, first)?;
@@ -39,7 +48,12 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
     figures(out, advice)?;
     writeln!(out)?;
     let plan = advice.plan_of("the line");
-    write_named(out, None, "look", &format!("{plan} shows each task's CPUs"))
+    write_named(
+        out,
+        say::width(None),
+        "look",
+        &format!("{plan} shows each task's CPUs"),
+    )
 }
 
 /// `29 lines, of which 28 would run; 23 of these are left out: they are worse in that point, …`
@@ -71,7 +85,7 @@ fn write_line(
     one: &Tried,
     first: &Tried,
 ) -> io::Result<()> {
-    writeln!(out, "{number:<2} {}", say::one_line(&one.line))?;
+    writeln!(out, "{number:<2} {}", text::one_line(&one.line))?;
     let costs = costs(advice.criteria, &one.figures);
     let costs = match costs.is_empty() {
         true => "costs nothing by these criteria".to_string(),

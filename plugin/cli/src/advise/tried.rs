@@ -2,22 +2,24 @@
 //! submitting command checks it.
 
 use berth_placement::sets::count::counted;
-use std::env;
 
 use berth_placement::{CpuSet, Node, Rule};
 use berth_srun::submission::{Words, never_fits};
 
 use super::devices::Devices;
 use super::figures::Figures;
-use crate::args::PlanArgs;
+use berth_answer::args::PlanArgs;
+use berth_answer::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
+use berth_answer::question::Question;
+
+use crate::here::HOST;
 use crate::is_unreadable;
-use crate::plan::{self, Added, Answer, PlannedStep, spelled, with};
 
 /// A line that runs.
 pub(super) struct Tried {
     /// As it is typed.
     pub line: String,
-    pub args: PlanArgs,
+    pub args: Question,
     pub step: PlannedStep,
     pub figures: Figures,
     pub notes: Vec<String>,
@@ -40,6 +42,8 @@ pub(super) enum No {
 pub(super) struct Request<'a> {
     /// The options that stay, as they were typed.
     pub typed: &'a PlanArgs,
+    /// The question without more options.
+    pub bare: &'a Question,
     pub on: &'a Node,
     pub devices: Option<&'a Devices>,
 }
@@ -49,10 +53,10 @@ impl Request<'_> {
     ///
     /// # Errors
     /// [`No`].
-    pub(super) fn planned(&self, added: &[Added]) -> Result<(PlanArgs, PlannedStep), No> {
+    pub(super) fn planned(&self, added: &[Added]) -> Result<(Question, PlannedStep), No> {
         let refused = || No::Refused("srun refuses these options together".into());
-        let mut args = with(self.typed, added).ok_or_else(refused)?;
-        args.settle().map_err(No::Usage)?;
+        let typed = typed_with(self.typed, added).ok_or_else(refused)?;
+        let args = Question::of(typed, &HOST).map_err(No::Usage)?;
         let answer = plan::answer(&args, self.on).map_err(|why| {
             match why.is::<plan::Unusable>() || is_unreadable(&*why) {
                 true => No::Usage(why.to_string()),
@@ -133,18 +137,13 @@ pub(super) fn is_near(step: &PlannedStep) -> bool {
     step.plans().all(|(_, plan)| plan.near.is_some())
 }
 
-/// The options that stay on the line: `--whole` says here what the step owns.
+/// The options that stay on the line.
 pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
-    let words = typed.typed.0.iter().filter(|word| *word != "--whole");
+    let words = typed.options.words().into_iter();
     let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
     let confine = typed.confine.map(|what| format!("--confine={what}"));
     let pool = typed.pool.as_ref().map(|name| format!("--pool={name}"));
-    words
-        .cloned()
-        .chain(kind)
-        .chain(confine)
-        .chain(pool)
-        .collect()
+    words.chain(kind).chain(confine).chain(pool).collect()
 }
 
 /// The whole line.
@@ -182,7 +181,7 @@ fn too_few(step: &PlannedStep) -> Option<String> {
 }
 
 /// Why the submitting command would refuse the line.
-fn submitted(line: &str, args: &PlanArgs, step: &PlannedStep) -> Option<String> {
+fn submitted(line: &str, args: &Question, step: &PlannedStep) -> Option<String> {
     let words = shlex::split(line)?;
     let own = words.iter().skip(1).map(String::as_str);
     let words = Words::read("srun", own, args.srun.release);
@@ -194,7 +193,7 @@ fn submitted(line: &str, args: &PlanArgs, step: &PlannedStep) -> Option<String> 
     };
     let cpus = job_cpus(step);
     let variable = |name: &str| match name {
-        _ if is_inside => env::var(name).ok(),
+        _ if is_inside => args.standing.variable(name),
         _ if is_own_job => None,
         "SLURM_JOB_ID" => Some("1".into()),
         "SLURM_JOB_CPUS_PER_NODE" => Some(cpus.clone()),

@@ -5,8 +5,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
 
-use super::srun::usage;
-use super::{Format, PlanArgs};
+use berth_answer::args::{Format, PlanArgs};
+
+use super::usage;
 
 /// The request, the machine, and what the advice is for.
 #[derive(Clone, Debug)]
@@ -44,8 +45,8 @@ impl Goal {
 
 const AFTER: &str = "Examples:
   berth advise -n 4 -c 4
-  berth advise -n 4 --for memory --machine node.xml --whole
-  berth advise -n 8 --for gpu --machine tests/machines/eas-tioga.xml --whole
+  berth advise -n 4 --for memory --machine node.xml --cores all
+  berth advise -n 8 --for gpu --machine tests/machines/eas-tioga.xml --cores all
   berth advise -n 16 --cluster slurm.conf --format json
 Each line was planned as berth plan does it. Options of the request stay on every line.
 A line is shown if it is best in the first point in which the lines differ, if no other line is at least

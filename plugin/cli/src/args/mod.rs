@@ -2,40 +2,21 @@
 //! completions come.
 
 mod advise;
-mod cpuset;
 mod env;
-mod foreign;
-mod mapping;
-mod offered;
-mod own;
-mod own_values;
-mod owned_cores;
-mod plan;
-mod refused;
-mod shown;
-mod srun;
-mod typed;
-mod value;
-mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use berth_srun::Release;
-use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
+use berth_answer::text;
+use clap::error::ErrorKind;
+
 pub(crate) use advise::{AdviseArgs, Goal};
-pub(crate) use cpuset::OnOff;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
-pub(crate) use foreign::{ForeignOption, passed_on};
-pub(crate) use mapping::MappingArgs;
-pub(crate) use own::is_plans_own;
-pub(crate) use owned_cores::OwnedCores;
-pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
-pub(crate) use refused::shortened;
-pub(crate) use srun::{Kept, SrunOptions, as_getopt, asked_command, ignored, one_number, usage};
-pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
@@ -250,9 +231,12 @@ pub(crate) struct CheckArgs {
     /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<String>,
-    /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
+    /// The job has its nodes alone, as with --exclusive on its own line
     #[arg(long)]
-    pub whole: bool,
+    pub exclusive: bool,
+    /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
+    #[arg(long, hide_possible_values = true, value_name = "NODES")]
+    pub site: Option<SiteNodes>,
     /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
@@ -309,12 +293,6 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-/// A release line of Slurm; completions offer the names.
-fn release() -> impl TypedValueParser<Value = Release> {
-    let parse = |text: &str| text.parse::<Release>();
-    offered::named(parse, Release::ALL.map(Release::name))
-}
-
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text
         .parse()
@@ -323,12 +301,20 @@ fn seconds(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a number of seconds from 0 to 86400 is expected".into())
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Socket {
-    /// The processor package (slurmd's default)
-    Package,
-    /// The NUMA node: SlurmdParameters=numa_node_as_socket
-    Numa,
-    /// The L3 cache: SlurmdParameters=l3cache_as_socket
-    L3,
+/// The subcommand that was typed.
+pub(crate) fn asked_command() -> Option<OsString> {
+    let mut words = std::env::args_os().skip(1);
+    words.find(|word| !word.to_string_lossy().starts_with('-'))
+}
+
+/// A line that is wrong, as clap shows it, with the usage of the subcommand that was typed.
+pub(crate) fn usage(why: &str) -> clap::Error {
+    let is_advise = asked_command().is_some_and(|word| word == "advise");
+    let name = if is_advise {
+        "berth advise"
+    } else {
+        "berth plan"
+    };
+    let mut command = clap::Command::new(name).override_usage(format!("{name} [OPTIONS]"));
+    clap::Error::raw(ErrorKind::InvalidValue, text::short(why)).format(&mut command)
 }

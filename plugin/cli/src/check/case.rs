@@ -16,7 +16,7 @@ use super::inner::Role;
 use super::planned::Place;
 use super::script::Script;
 use super::settings::{self, Applied, Outer, applied, asked, from_variables};
-use crate::args::Kept;
+use berth_answer::args::Kept;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
@@ -27,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     /// The machine or the cluster that it will run on, if that is known.
     pub place: Option<&'a Place>,
     pub release: Release,
+    /// Whether the job has its nodes alone, as an option of its own line.
+    pub exclusive: bool,
     /// Whether jobs get whole nodes there, as somebody says.
     pub whole: bool,
     /// Files that lines of sbatch may name.
@@ -56,7 +58,11 @@ impl<'a> Case<'a> {
             .as_ref()
             .filter(|_| !is_job && !script.has_components);
         let mut settings = Vec::new();
-        let outer = outer.map(Outer::of);
+        let mut outer = outer.map(Outer::of);
+        let exclusive = around.exclusive.then(Applied::exclusive);
+        if let Some(outer) = &mut outer {
+            outer.settings.extend(exclusive.clone());
+        }
         let job = outer
             .as_ref()
             .and_then(|outer| asked(&outer.settings, around.release).ok());
@@ -79,6 +85,8 @@ impl<'a> Case<'a> {
             settings.push(own);
         }
         unknown.extend(not_known);
+        // It is an option of the line that makes the job.
+        settings.extend(exclusive.filter(|_| outer.is_none()));
         Self {
             script,
             command,
@@ -176,7 +184,14 @@ impl<'a> Case<'a> {
         let alone = |value: &str| ["", "exclusive"].contains(&value);
         let of_job = self.job_option("exclusive").flatten().is_some_and(alone);
         let own = self.script.job.is_none() && self.has("exclusive").is_some_and(alone);
-        self.around.whole || of_job || own || self.is_partition_whole()
+        self.around.whole || self.around.exclusive || of_job || own || self.is_partition_whole()
+    }
+
+    /// Whether slurmctld hands out memory there; yes where no cluster is named.
+    pub(crate) fn counts_memory(&self) -> bool {
+        let partition = self.job_option("partition").flatten();
+        let place = self.around.place;
+        place.is_none_or(|place| place.counts_memory(partition))
     }
 
     /// Whether the partition gives whole nodes, as the cluster that was named says.

@@ -7,7 +7,7 @@ use berth_srun::line::{Given, Trouble};
 use berth_srun::options::Command as Program;
 
 use super::finding::Edit;
-use crate::shell::Word;
+use berth_answer::shell::Word;
 
 /// What a command is to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! The directives of a script: `#SBATCH` lines for sbatch, and those of other systems.
 
+use std::ops::Range;
+
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
 
 use super::command::Kind;
 use super::foreign::{Foreign, System};
-use super::script::{Reader, no_word};
-use crate::shell::{Word, line_of};
+use super::script::{Reader, Script, no_word};
+use berth_answer::shell::{Word, line_of};
 
 impl Reader<'_> {
     /// The `#SBATCH` lines as one line.
@@ -47,4 +49,20 @@ impl Reader<'_> {
             })
         });
     }
+}
+
+/// The blanks before lines that look like directives and stand before the first command.
+pub(super) fn indented_directives(script: &Script, comments: &[usize]) -> Vec<Range<usize>> {
+    let blanks = |at: usize| {
+        let before = script.text.get(..at)?;
+        let count = before.iter().rev().take_while(|byte| b" \t".contains(byte));
+        let start = at - count.count();
+        let is_line = start == 0 || script.text.get(start - 1) == Some(&b'\n');
+        let rest = script.text.get(at..)?;
+        let is_one = start < at && is_line && rest.starts_with(b"#SBATCH ");
+        is_one.then_some(start..at)
+    };
+    let until = script.first_command.unwrap_or(script.text.len());
+    let before = comments.iter().filter(|at| **at < until);
+    before.filter_map(|at| blanks(*at)).collect()
 }

@@ -25,7 +25,7 @@ impl System {
     pub(super) fn of_program(name: &str) -> Option<Self> {
         match name {
             "qsub" | "qrsh" | "qlogin" => Some(Self::GridEngine),
-            "bsub" => Some(Self::Lsf),
+            "bsub" | "jsrun" => Some(Self::Lsf),
             _ => None,
         }
     }

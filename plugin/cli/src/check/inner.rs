@@ -11,7 +11,7 @@ use berth_srun::options::Command as Program;
 use super::command::{Command, Kind};
 use super::document::Body;
 use super::script::{Reader, Script, base};
-use crate::shell::{Simple, Word};
+use berth_answer::shell::{Simple, Word};
 
 /// The deepest script that is read.
 const DEEPEST: u32 = 4;

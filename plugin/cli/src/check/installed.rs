@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use berth_srun::Release;
 
-use crate::{here, plan};
+use berth_answer::plan;
+use berth_answer::world::LIVE;
+
+use crate::here;
 
 /// How long one of its commands may take: without a configuration they look for one for a minute.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,7 +35,7 @@ fn line_of(text: &str) -> Option<Release> {
 /// Whether a partition gives whole nodes, as the running slurmctld says; the default one if none
 /// is named.
 pub(super) fn gives_whole_nodes(partition: Option<&str>, release: Release) -> bool {
-    let config = here::cluster::named(here::LIVE);
+    let config = here::cluster::named(LIVE);
     config.is_ok_and(|config| plan::gives_whole_nodes(&config, partition, release))
 }
 

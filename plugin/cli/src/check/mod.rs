@@ -26,13 +26,15 @@ use std::process::ExitCode;
 use berth_srun::Release;
 
 use crate::Failure;
+use berth_answer::args::{SiteNodes, unused_site};
+
 use crate::args::{CheckArgs, CheckFormat};
 use crate::json;
 use crate::say;
 use case::{Case, Surroundings};
 use command::Kind;
 use files::Files;
-use finding::{Finding, Level};
+use finding::{Edit, Finding, Level};
 use foreign::Foreign;
 use inner::Role;
 use input::Input;
@@ -59,10 +61,16 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let release = args.slurm.or_else(there);
     let release = release.unwrap_or_else(installed::release);
     let files = Files::beside(path.as_deref());
+    let variable = std::env::var(SiteNodes::VARIABLE).ok();
+    let site = match SiteNodes::of(args.site, variable.as_deref()) {
+        Ok(site) => site,
+        Err(why) => return Ok(nothing(&why)),
+    };
     let mut around = Surroundings {
         place: place.as_ref(),
         release,
-        whole: args.whole,
+        exclusive: args.exclusive,
+        whole: site == Some(SiteNodes::Exclusive) && args.cluster.is_none(),
         files: &files,
     };
     let read = script::script(&text, around);
@@ -73,7 +81,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
              batch script, or - for stdin",
         ));
     }
-    let asks_here = args.slurm.is_none() && args.cluster.is_none();
+    let asks_here = args.slurm.is_none() && args.cluster.is_none() && site.is_none();
     around.whole |= asks_here && is_whole_here(&read, release);
     answer(args, &text, &read, around)
 }
@@ -109,6 +117,7 @@ fn answer(
             let several = lines > usize::from(text.ends_with(b"\n"));
             show::table(&mut out, &findings, corrected.as_ref(), several)?;
             not_read(read).iter().for_each(|why| say::note(why));
+            unused_site(args.site, args.cluster.as_deref()).map(say::note);
         }
         CheckFormat::Script => {
             show::script(corrected.as_ref().map_or(text, |one| one.text.as_slice()))?
@@ -141,7 +150,7 @@ fn is_whole_here(script: &Script, release: Release) -> bool {
             .flat_map(|script| &script.job)
             .chain(commands())
     };
-    let matters = |word: &crate::shell::Word| {
+    let matters = |word: &berth_answer::shell::Word| {
         let text = &word.text;
         text.contains("map_") || text.contains("mask_") || text.contains("binding")
     };
@@ -181,22 +190,20 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
         let why = "what stands behind it cannot be checked";
         found.push(Finding::hint(line, "unclosed", text, why));
     }
-    let refusal = |command| {
-        let case = Case::new(script, command, around);
-        rules::OPTIONS.iter().find_map(|rule| rule(&case))
-    };
-    found.extend(script.directives.as_ref().and_then(refusal));
+    found.extend(indented_directives(script));
+    let refused = |command| rules::refused(&Case::new(script, command, around));
+    found.extend(script.directives.iter().flat_map(refused));
     let mut of_job = Vec::new();
     let starts = starts
         && match (&script.job, script.role) {
-            (Some(job), Role::Whole | Role::Submitted) => match refusal(job) {
-                Some(refused) => {
-                    // The words of a line that submits were looked at apart.
-                    of_job.extend(Some(refused).filter(|_| script.role == Role::Whole));
-                    false
-                }
-                None => job_starts(&Case::new(script, job, around), &mut of_job),
-            },
+            (Some(job), Role::Whole | Role::Submitted) => {
+                let mut wrong = refused(job);
+                let starts = wrong.is_empty();
+                // The words of a line that submits were looked at apart.
+                wrong.retain(|_| script.role == Role::Whole);
+                of_job.extend(wrong);
+                starts && job_starts(&Case::new(script, job, around), &mut of_job)
+            }
             _ => true,
         };
     for command in &script.commands {
@@ -221,6 +228,21 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
     found
 }
 
+/// Lines that look like directives and are none.
+fn indented_directives(script: &Script) -> impl Iterator<Item = Finding> + '_ {
+    script.indented.iter().map(|blanks| {
+        let line = script.line_of(blanks.end);
+        let found = "a blank stands before #SBATCH".into();
+        let why =
+            "sbatch reads only lines that begin with #SBATCH, and takes this line for a comment";
+        let edit = Edit {
+            range: blanks.clone(),
+            text: String::new(),
+        };
+        Finding::warning(line, "indented-directive", found, why).or(Some(vec![edit]))
+    })
+}
+
 /// The traps of a job whose options are taken; whether it would start.
 fn job_starts(case: &Case<'_>, found: &mut Vec<Finding>) -> bool {
     found.extend(rules::JOB.iter().filter_map(|rule| rule(case)));
@@ -232,16 +254,16 @@ fn job_starts(case: &Case<'_>, found: &mut Vec<Finding>) -> bool {
 
 /// The traps of one command. What a step would do in a job that never starts is not known.
 fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
-    let refused = || rules::OPTIONS.iter().find_map(|rule| rule(case));
+    let refused = || rules::refused(case);
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
         (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
         (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
         (Kind::Mpirun, _) => {}
         (kind, role) => match (refused(), kind) {
-            (Some(refused), _) => found.push(refused),
-            (None, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
-            (None, Kind::Srun) if starts => {
+            (refused, _) if !refused.is_empty() => found.extend(refused),
+            (_, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
+            (_, Kind::Srun) if starts => {
                 found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
                 // What its own command refuses is not planned.
                 let is_refused = |one: &Finding| rules::AT_SUBMISSION.contains(&one.rule);
@@ -249,7 +271,7 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
                     found.extend(planned::on_machine(case));
                 }
             }
-            (None, Kind::Job(_)) if !case.command.is_known_job => {
+            (_, Kind::Job(_)) if !case.command.is_known_job => {
                 job_starts(case, &mut found);
             }
             _ => {}

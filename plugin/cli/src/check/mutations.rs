@@ -200,6 +200,7 @@ fn around(files: &Files) -> Surroundings<'_> {
     Surroundings {
         place: None,
         release: Release::V22_05,
+        exclusive: false,
         whole: false,
         files,
     }
@@ -281,7 +282,9 @@ fn pieces_stay(old: &[u8], new: &[u8], shown: &str) {
             .filter(|found| *found == part)
             .count()
     };
-    let stays = |line: &&&str| !line.starts_with("#SBATCH") && !line.trim().is_empty();
+    // A number of threads is a step's too.
+    let changes = |line: &str| line.starts_with("#SBATCH") || line.contains("OMP_NUM_THREADS=");
+    let stays = |line: &&&str| !changes(line) && !line.trim().is_empty();
     let lines = LINES.iter().filter(stays);
     let programs = PROGRAMS
         .iter()

@@ -10,14 +10,16 @@ use std::sync::OnceLock;
 use berth_placement::{Level, Node, Rule};
 use berth_srun::Release;
 use berth_srun::submission::Words;
-use clap::{Args, Command, FromArgMatches};
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use crate::args::{MappingArgs, PlanArgs, SrunOptions, shortened};
-use crate::here::{self, LIVE};
-use crate::parents::Parents;
-use crate::plan::{self, Answer, PlannedStep};
+use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions, shortened};
+use berth_answer::parents::Parents;
+use berth_answer::plan::{self, Answer, PlannedStep};
+use berth_answer::question::{self, Question};
+use berth_answer::world::LIVE;
+
+use crate::here::ELSEWHERE;
 use crate::{Failure, Unreadable};
 
 /// Assumed nodes with room for nearly everything.
@@ -25,7 +27,7 @@ const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
 
 /// The place that a check is for: a kind of node, and perhaps a cluster.
 pub(crate) struct Place {
-    args: PlanArgs,
+    args: Question,
     node: Node,
 }
 
@@ -36,16 +38,15 @@ impl Place {
     /// What hwloc could not read, and a configuration that is none.
     pub(super) fn named(machine: Option<&str>, cluster: Option<&str>) -> Result<Self, Failure> {
         let machine = machine.unwrap_or(LIVE);
-        let words = ["--machine".to_string(), machine.to_string()];
-        let mut args = parsed(&words).map_err(|why| why.to_string())?;
-        args.cluster = cluster.map(String::from);
-        // A script is for a job to come, wherever it is checked.
-        args.standing = here::standing(machine, cluster);
-        args.standing.has_looked = true;
+        let words = ["--machine".to_string(), machine.to_string()].into();
+        let typed = question::parsed(&mut question::command(), words);
+        let mut typed = typed.map_err(|why| shortened(why).to_string())?;
+        typed.cluster = cluster.map(String::from);
+        let args = Question::new(typed, &ELSEWHERE)?;
         if let Some(Err(why)) = &args.standing.cluster {
             return Err(Unreadable(format!("--cluster: {why}")).into());
         }
-        let node = plan::node(&args)?;
+        let node = plan::node(&args, &ELSEWHERE)?;
         Ok(Self { args, node })
     }
 
@@ -58,6 +59,12 @@ impl Place {
     pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
         let config = self.args.config();
         config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
+    }
+
+    /// Whether the cluster hands out memory; yes where none is named.
+    pub(super) fn counts_memory(&self, partition: Option<&str>) -> bool {
+        let config = self.args.config();
+        config.is_none_or(|config| config.counts_memory(partition))
     }
 
     /// Whether the cluster may give a new job more cores than it requests; no where none is named.
@@ -81,13 +88,6 @@ impl Place {
     }
 }
 
-fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
-    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    let matches = command.try_get_matches_from(words);
-    let args = matches.and_then(|matches| PlanArgs::from_arg_matches(&matches));
-    args.map_err(shortened)
-}
-
 /// berth's own options.
 const OWN: [&str; 9] = [
     "binding",
@@ -102,21 +102,23 @@ const OWN: [&str; 9] = [
 ];
 
 /// The request as a plan's; none if only the shell knows what matters.
-fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
+fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     case.knows(&OWN).then_some(())?;
     let (options, job) = (case.options()?, case.job_line()?);
     let mut args = place.args.clone();
-    args.binding = case.has("binding").and_then(|value| value.parse().ok());
-    args.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
-    args.near = case.has("near").and_then(|value| value.parse().ok());
-    args.confine = case.has("confine").and_then(|value| value.parse().ok());
-    args.cpuset.asked = case.has("cpuset").and_then(|value| value.parse().ok());
-    args.mapping = MappingArgs(case.mapping().ok()?);
-    args.slurm = Some(case.around.release);
+    let typed = &mut args.typed;
+    typed.binding = case.has("binding").and_then(|value| value.parse().ok());
+    typed.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
+    typed.near = case.has("near").and_then(|value| value.parse().ok());
+    typed.confine = case.has("confine").and_then(|value| value.parse().ok());
+    typed.cpuset.asked = case.has("cpuset").and_then(|value| value.parse().ok());
+    typed.mapping = MappingArgs(case.mapping().ok()?);
+    typed.slurm = Some(case.around.release);
+    typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
-    args.job = job;
-    args.find_defaults().ok()?;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
+    args.read_job(&ELSEWHERE);
+    args.find_defaults(&ELSEWHERE).ok()?;
     Some(args)
 }
 
@@ -141,7 +143,8 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
         let place = Place::roomy()?;
         let mut args = request(case, place)?;
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
-        (args.core_kind, args.near, args.cpuset.asked) = (None, None, None);
+        let typed = &mut args.typed;
+        (typed.core_kind, typed.near, typed.cpuset.asked) = (None, None, None);
         plan::answer(&args, &place.node).ok()
     };
     let is_refused =
@@ -164,12 +167,13 @@ thread_local! {
 }
 
 /// The job alone, on a known machine or cluster.
-fn job_on<'a>(case: &Case<'a>) -> Option<(PlanArgs, &'a Node)> {
+fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
     let place = case.around.place?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
-    args.job = case.job_line()?;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
+    args.typed.job = case.job_line()?;
+    args.read_job(&ELSEWHERE);
     Some((args, &place.node))
 }
 
@@ -255,7 +259,7 @@ fn unbound(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
 /// where whole nodes have too few cores.
 fn more_tasks_than_cores(
     case: &Case<'_>,
-    args: &PlanArgs,
+    args: &Question,
     (host, step): (&Node, &PlannedStep),
 ) -> Option<Finding> {
     let is_by_core = args.srun.cpu_bind.level == Some(Level::Cores);
@@ -298,7 +302,7 @@ fn noted(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
 /// Neighbours on different sockets, where the other order would place them otherwise.
 fn neighbours_apart(
     case: &Case<'_>,
-    args: &PlanArgs,
+    args: &Question,
     (host, step): (&Node, &PlannedStep),
 ) -> Option<Finding> {
     let gpus = ["gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"];
@@ -362,7 +366,7 @@ fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
 }
 
 /// Whether hardware threads are what the user wants.
-fn uses_threads(args: &PlanArgs) -> bool {
+fn uses_threads(args: &Question) -> bool {
     let bind = &args.srun.cpu_bind;
     bind.level == Some(Level::Threads) && !bind.one_thread
 }

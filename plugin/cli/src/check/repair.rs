@@ -18,6 +18,7 @@ const MOST: usize = 200;
 const HIDING: &[&str] = &[
     "other-command",
     "misspelt-option",
+    "indented-directive",
     "wrong-value",
     "srun-in-srun",
     "nested-launcher",
@@ -108,9 +109,43 @@ fn tried(
     if !is_less || is_worse || refused(&next) > refused(state) {
         return None;
     }
+    if serialises(&state.read, &next.read, around) {
+        return None;
+    }
     let mut old: Vec<_> = repair.iter().map(|edit| edit.range.clone()).collect();
     old.sort_by_key(|range| (range.start, range.end));
     Some((next, old.into_iter().zip(places).collect()))
+}
+
+/// Whether steps that run beside each other would have to wait for each other.
+fn serialises(before: &Script, after: &Script, around: Surroundings<'_>) -> bool {
+    let at_once = |script: &Script, command: &Command| {
+        let case = Case::new(script, command, around);
+        let job = case.job.as_ref()?;
+        let of_job = job.tasks().checked_mul(job.cpus_per_task.unwrap_or(1))?;
+        let own = case.tasks()?.checked_mul(case.cpus_per_task()?)?;
+        Some((of_job / own.max(1), job.tasks()))
+    };
+    let is_step = |one: &&Command| one.kind == Kind::Srun && one.in_background;
+    let scripts = before.all_scripts().into_iter().zip(after.all_scripts());
+    scripts.into_iter().any(|(old, new)| {
+        let steps = old.commands.iter().zip(&new.commands);
+        let mut steps = steps.filter(|(step, _)| is_step(step));
+        steps.any(|(step, changed)| {
+            let beside = |one: &&Command| is_step(one) && one.waits == step.waits;
+            let count = old.commands.iter().filter(beside).count() as u32;
+            let (Some((had, tasks)), Some((has, _))) = (at_once(old, step), at_once(new, changed))
+            else {
+                return false;
+            };
+            // A loop starts as many as there is room for, or as the job has tasks.
+            let wanted = match step.loops > 0 && tasks <= 1 {
+                true => u32::MAX,
+                false => tasks.max(count),
+            };
+            has < had.min(wanted)
+        })
+    })
 }
 
 /// Findings that say that nothing would start.
@@ -169,12 +204,12 @@ impl Corrected {
     pub(super) fn lines(&self) -> Vec<usize> {
         let mut lines = Vec::new();
         for span in &self.spans {
-            let first = crate::shell::line_of(&self.text, span.start);
+            let first = berth_answer::shell::line_of(&self.text, span.start);
             let ended = self
                 .text
                 .get(span.clone())
                 .is_some_and(|text| text.ends_with(b"\n"));
-            let last = crate::shell::line_of(&self.text, span.end - usize::from(ended));
+            let last = berth_answer::shell::line_of(&self.text, span.end - usize::from(ended));
             lines.extend(first..=last);
         }
         lines.sort_unstable();

@@ -2,18 +2,21 @@
 //! directives of sbatch. It is read, not run, so computed values are unknown. Scripts
 //! within it are read too (`inner.rs`).
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use berth_srun::line::{Given, Trouble, read};
-use berth_srun::options::Command as Program;
+use berth_srun::options::{Command as Program, Found, Takes, long};
 use berth_srun::{Line, Release};
 
 use super::case::Surroundings;
 use super::command::{Command, Kind, Variable, Variables};
+use super::directives::indented_directives;
 use super::files::Files;
 use super::foreign::{Foreign, System};
 use super::inner::{Role, Written};
-use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use berth_answer::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use berth_srun::options::nearest;
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub(crate) struct Script {
     pub unclosed: Option<Unclosed>,
     /// Where lines begin that look like directives of sbatch but stand behind the first command.
     pub late: Vec<usize>,
+    /// The blanks before lines that look like directives, up to the first command.
+    pub indented: Vec<Range<usize>>,
 }
 
 impl Script {
@@ -129,6 +134,7 @@ impl<'a> Reader<'a> {
         self.found.first_command = first.map(|word| word.range.start);
         self.found.unclosed = commands.unclosed;
         self.found.late = late_directives(&self.found, &commands.comments);
+        self.found.indented = indented_directives(&self.found, &commands.comments);
         self.slurm_directives();
         self.foreign_directive(&commands.comments);
         for simple in &commands.commands {
@@ -152,7 +158,9 @@ impl<'a> Reader<'a> {
             // Its options are not Slurm's.
             Kind::Mpirun => Line::default(),
         };
-        certain(&mut line);
+        if let Kind::Srun | Kind::Job(_) = kind {
+            certain(&mut line, self.release, kind);
+        }
         Command {
             number,
             kind,
@@ -319,9 +327,21 @@ impl<'a> Reader<'a> {
 }
 
 /// Cuts a line behind an option that the table does not have, if a word may be its value or the
-/// program: what follows is not known.
-fn certain(line: &mut Line) {
-    let guessed = |given: &Given| given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+/// program: what follows is not known. If the nearest option has a value, the word is meant as one.
+fn certain(line: &mut Line, release: Release, kind: Kind) {
+    let program = match kind {
+        Kind::Job(program) => program,
+        Kind::Srun | Kind::Mpirun => Program::Srun,
+    };
+    let guessed = |given: &Given| {
+        let near = || nearest(&given.name, program, release);
+        let row = || match long(program, Some(release), near()?) {
+            Found::Option(row) => Some(row.takes()),
+            _ => None,
+        };
+        let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+        is_guess && row() != Some(Takes::Value)
+    };
     if let Some(at) = line.given.iter().position(guessed) {
         line.given.truncate(at + 1);
         line.own_words = line.given.last().map_or(0, |given| given.words.end);

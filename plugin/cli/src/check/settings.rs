@@ -10,7 +10,7 @@ use berth_srun::reading::{Asked, Refused, Setting, read, selection};
 use berth_srun::submission::by_default::{self, Names, Typed};
 
 use super::command::{Command, Kind, Variables};
-use crate::args::Kept;
+use berth_answer::args::Kept;
 
 /// A setting that applies: name, value, and whether it comes from a variable.
 #[derive(Clone, Debug)]
@@ -21,6 +21,19 @@ pub(super) struct Applied {
     /// The variable by which it comes.
     pub variable: Option<&'static str>,
     is_jobs: bool,
+}
+
+impl Applied {
+    /// `--exclusive`, from an option of `berth check`.
+    pub(super) fn exclusive() -> Self {
+        Self {
+            name: "exclusive".into(),
+            value: None,
+            trouble: None,
+            variable: None,
+            is_jobs: false,
+        }
+    }
 }
 
 /// The job around a step, as far as its words are known.

@@ -2,7 +2,7 @@
 //! reservation, and only Slurm's accounting says which of them are the user's.
 //! In: the site's file of pools, and slurm.conf, where both can be read.
 
-use berth_host::pools_file::{Pool, SitePools};
+use berth_site::pools::{Pool, SitePools};
 use berth_srun::conf::Config;
 
 use super::Checks;
@@ -55,7 +55,7 @@ fn open(pool: &Pool, config: &Config) -> Vec<(Verdict, String)> {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::pools_file::{Site, read};
+    use berth_site::pools::{Site, read};
 
     use super::*;
 

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use berth_host::announcement::Announcement;
-use berth_host::cpusets_file::{self, FileError, Site};
+use berth_host::site_file::{self, FileError};
 use berth_host::trusted_file::ReadError;
 use berth_placement::sets::count::counted;
+use berth_site::announcement::Announcement;
+use berth_site::cpusets::Site;
 use berth_srun::host_list::{self, Most};
 use nix::unistd::User;
 
@@ -39,7 +40,7 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement) {
         },
     };
     let mut now = Announcement::default();
-    let (verdict, text) = match cpusets_file::load(Path::new(&path), &site) {
+    let (verdict, text) = match site_file::cpusets(Path::new(&path), &site) {
         Ok(sets) => {
             now.set_cpusets(Some(&sets));
             let same = now.static_cpusets == words.static_cpusets

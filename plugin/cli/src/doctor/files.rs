@@ -1,12 +1,12 @@
 //! The checks of the files in a node's state directory.
 
-use berth_host::announcement::Announcement;
 use berth_host::counters::{self as counts, Counters};
 use berth_host::key::{self as keys, Key};
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
 use berth_placement::Machine;
 use berth_placement::sets::count::{counted, either};
+use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
 use super::Checks;

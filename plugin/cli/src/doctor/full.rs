@@ -2,11 +2,11 @@
 //! others would wait.
 //! In: what slurmd has announced, and the node's partitions. Out: a note for the administrator.
 
-use berth_host::announcement::{AnnouncedPool, Announcement};
 use berth_placement::sets::count::counted;
+use berth_site::announcement::{AnnouncedPool, Announcement};
 use berth_srun::conf::OnNode;
 
-use crate::pool_room;
+use berth_answer::pool_room;
 
 /// A pool whose partition lets more jobs start than fit in.
 pub(super) fn beyond(
@@ -40,8 +40,8 @@ pub(super) fn beyond(
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
-    use berth_host::site_rules::VERSION;
+    use berth_site::SiteRules;
+    use berth_site::rules::VERSION;
 
     use super::*;
 

@@ -23,10 +23,10 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::{DoctorArgs, StatusFormat};
-use crate::columns::write_rows;
 use crate::json;
 use crate::say;
 use crate::state_nodes::nodes_of;
+use berth_answer::columns::write_rows;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
         }
         StatusFormat::Table => {
             let mut out = say::text_output();
-            write_rows(&mut out, &rows(&all))?;
+            write_rows(&mut out, say::width(None), &rows(&all))?;
             out.flush()?;
         }
     }

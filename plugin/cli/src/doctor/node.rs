@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use berth_host::announcement::{self, Announcement};
+use berth_host::announcement;
 use berth_host::{StateDir, machine_file};
 use berth_placement::Machine;
+use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};

@@ -2,10 +2,10 @@
 //! of two partitions may have at once and jobs of one may not, no preemption, and no more jobs than fit into the pool.
 //! In: what slurmd has announced, and slurm.conf where it can be read.
 
-use berth_host::announcement::Announcement;
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_placement::controller::select::ClusterNode;
 use berth_placement::sets::count::counted;
+use berth_site::announcement::Announcement;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};
@@ -189,9 +189,9 @@ fn uncounted(node: &ClusterNode, here: &[OnNode<'_>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
-    use berth_host::announcement::AnnouncedPool;
-    use berth_host::site_rules::VERSION;
+    use berth_site::SiteRules;
+    use berth_site::announcement::AnnouncedPool;
+    use berth_site::rules::VERSION;
 
     use super::*;
 

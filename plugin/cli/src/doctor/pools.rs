@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use berth_host::announcement::Announcement;
-use berth_host::pools_file::{self, FileError, Site, SitePools};
+use berth_host::site_file::{self, FileError};
 use berth_host::trusted_file::ReadError;
 use berth_placement::SiteConfine;
 use berth_placement::sets::count::counted;
+use berth_site::announcement::Announcement;
+use berth_site::pools::{Site, SitePools};
 use berth_srun::host_list::{self, Most};
 
 use super::Checks;
@@ -38,7 +39,7 @@ pub(super) fn check(
         // Its lines count as Slurm does.
         cpus: cpus.map(|cpus| cpus / words.threads_of_cpu()),
     };
-    let found = pools_file::load(Path::new(&path), &site);
+    let found = site_file::pools(Path::new(&path), &site);
     let (verdict, text) = match &found {
         Ok(pools) if is_in_force(pools, words) => (Well, in_force),
         Ok(_) => (
@@ -78,9 +79,9 @@ fn loose(words: &Announcement) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
-    use berth_host::announcement::AnnouncedPool;
-    use berth_host::site_rules::VERSION;
+    use berth_site::SiteRules;
+    use berth_site::announcement::AnnouncedPool;
+    use berth_site::rules::VERSION;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The check of reserved CPUs against slurm.conf: slurmctld gives away what `CpuSpecList=` does not name.
 
-use berth_host::announcement::Announcement;
 use berth_placement::controller::select::Specialised;
 use berth_placement::{CpuSet, Machine, SocketKind};
+use berth_site::announcement::Announcement;
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well};

@@ -2,7 +2,7 @@
 //! tried first.
 //! In: what slurmd has announced, and the node's partitions. Out: a note for the administrator.
 
-use berth_host::announcement::Announcement;
+use berth_site::announcement::Announcement;
 use berth_srun::conf::OnNode;
 
 /// A pool whose partition has no higher tier than any that is no pool's. A site may well have one that goes before pools.

@@ -3,7 +3,7 @@
 
 use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
 
-use crate::here::BerthNode;
+use berth_answer::world::BerthNode;
 
 /// The node as slurmd counts it, if it has announced that.
 pub(super) fn node(here: &BerthNode) -> Option<Node> {

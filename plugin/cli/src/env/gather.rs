@@ -37,7 +37,7 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
         is_kept,
         facts: kept.facts(job.id).filter(|facts| facts.uid == job.uid),
         confined: here::job::confined().filter(|found| found.job == job.id),
-        node: node.and_then(cpus::node),
+        node: node.as_deref().and_then(cpus::node),
     };
     let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();
     let tasks = task_counts(&job, &cpu_counts);
@@ -119,8 +119,8 @@ fn threads(
     by: &Deadline,
 ) -> Result<HashMap<String, u32>, Failure> {
     let node = here::node().filter(|node| node.name == here);
-    let rules = node.and_then(|node| node.rules.as_ref());
-    let shape = rules.and_then(berth_host::SiteRules::shape);
+    let rules = node.as_ref().and_then(|node| node.rules.as_ref());
+    let shape = rules.and_then(berth_site::SiteRules::shape);
     let own = shape.map(|shape| (here.to_owned(), shape.threads));
     let is_own = |name: &String| Some(name) == own.as_ref().map(|(name, _)| name);
     let wanted = |name: &String| match (&args.host, args.only) {

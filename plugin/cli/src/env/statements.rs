@@ -3,7 +3,7 @@
 use super::facts::{Facts, Host};
 use super::gres;
 use crate::args::EnvMode;
-use crate::say;
+use berth_answer::text;
 
 /// A statement in no shell's words yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +125,6 @@ fn log(facts: &Facts, only: Option<&Host>) -> Vec<String> {
     let lines = std::iter::once(first).chain(hosts.iter().map(of_host));
     // Some shells' echo takes a backslash for more.
     lines
-        .map(|line| say::one_line(&line).replace('\\', "/"))
+        .map(|line| text::one_line(&line).replace('\\', "/"))
         .collect()
 }

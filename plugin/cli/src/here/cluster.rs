@@ -8,18 +8,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use berth_answer::world::{Found, LIVE};
+use berth_site::plugstack::PlugstackLine;
 use berth_srun::conf::Config;
 
-use super::conf::{self, PlugstackLine};
+use super::conf;
 use super::{child, state};
 
-/// The word for the cluster that scontrol reaches.
-pub(crate) const LIVE: &str = "live";
 /// Ten thousand nodes have less.
 const MOST: u64 = 64 << 20;
-
-/// A configuration, or the reason why there is none.
-pub(crate) type Found = Result<Arc<Config>, String>;
 
 thread_local! {
     /// Those that were read: a file of requests asks one cluster many times.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use berth_host::plugstack::line;
 use berth_host::plugstack::read;
-pub(crate) use berth_host::plugstack::{PlugstackLine, line};
 
 /// `state_dir=` of the line for task_berth.so; `None` without such a line or word.
 pub(crate) fn state_dir(slurm_conf: &Path) -> Option<PathBuf> {

@@ -1,52 +1,11 @@
 //! The job in which this process runs, and its cores on this node. The kernel's cgroup is believed
 //! first, then slurmctld; SLURM_ variables are hints, because a user can set them.
 
+use berth_answer::world::{BerthNode, GpusOfJob, OnNode, OwnJob, Part};
 use berth_host::affinity_of;
 use berth_host::job_cgroup::{self, Confined};
-use berth_placement::{CoreIdx, CpuId, CpuSet};
 
-use super::node::BerthNode;
-use super::scontrol::{self, GpusOfJob, OnNode};
-
-/// A part of the node, by the numbers of whoever named it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Kernel numbers of CPUs.
-    Cpus(CpuSet),
-    /// slurmctld's numbers of CPUs: core × threads per core + thread.
-    Abstract(CpuSet),
-}
-
-impl Part {
-    /// The cores that are meant, by Slurm's number.
-    pub(crate) fn cores(
-        &self,
-        threads: u32,
-        core_of: impl Fn(CpuId) -> Option<u32>,
-    ) -> Vec<CoreIdx> {
-        let mut cores: Vec<_> = match self {
-            Self::Cpus(cpus) => cpus.iter().filter_map(core_of).collect(),
-            Self::Abstract(cpus) => cpus.iter().map(|cpu| cpu.0 / threads.max(1)).collect(),
-        };
-        cores.sort_unstable();
-        cores.dedup();
-        cores.into_iter().map(CoreIdx).collect()
-    }
-}
-
-/// The job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OwnJob {
-    pub id: u32,
-    /// Its part of this node, and how that is known.
-    pub part: Option<(Part, String)>,
-    /// The reason why the part is not known.
-    pub unknown: String,
-    /// The part of the step in which this process runs, if the kernel knows one.
-    pub step: Option<(Part, String)>,
-    /// The job's nodes by slurmctld; empty if it was not asked or did not answer.
-    pub nodes: Vec<OnNode>,
-}
+use super::scontrol;
 
 /// Looks for it.
 pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {

@@ -4,98 +4,130 @@
 mod child;
 pub(crate) mod cluster;
 pub(crate) mod conf;
-mod fact;
 pub(crate) mod job;
 mod node;
 pub(crate) mod scontrol;
 pub(crate) mod state;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use berth_srun::Release;
+use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
+use berth_discover::{Source, discover};
+use berth_host::script_file::{MOST, content};
+use berth_host::site_file;
+use berth_placement::Machine;
+use berth_site::cpusets::{Site, SiteCpusets};
 
-pub(crate) use fact::{By, Fact};
-pub(crate) use job::{OwnJob, Part};
-pub(crate) use node::BerthNode;
-pub(crate) use scontrol::GpusOfJob;
+use crate::args::Devices;
+use crate::{Failure, devices};
 
 /// The node of this host that berth serves, if any; with several slurmds the one of this job, or the
 /// first by name.
-pub(crate) fn node() -> Option<&'static BerthNode> {
-    static NODE: OnceLock<Option<BerthNode>> = OnceLock::new();
-    NODE.get_or_init(node::find).as_ref()
+pub(crate) fn node() -> Option<Arc<BerthNode>> {
+    static NODE: OnceLock<Option<Arc<BerthNode>>> = OnceLock::new();
+    NODE.get_or_init(|| node::find().map(Arc::new)).clone()
 }
 
 /// The job that this process runs in, if any.
-pub(crate) fn job() -> Option<&'static OwnJob> {
-    static JOB: OnceLock<Option<OwnJob>> = OnceLock::new();
-    JOB.get_or_init(|| job::find(node())).as_ref()
+pub(crate) fn job() -> Option<Arc<OwnJob>> {
+    static JOB: OnceLock<Option<Arc<OwnJob>>> = OnceLock::new();
+    JOB.get_or_init(|| job::find(node().as_deref()).map(Arc::new))
+        .clone()
 }
 
 /// That job's GPUs on this node.
-pub(crate) fn gpus(job: &OwnJob) -> Result<GpusOfJob, String> {
+fn gpus(job: &OwnJob) -> Result<GpusOfJob, String> {
     static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();
-    GPUS.get_or_init(|| job::gpus(job, node())).clone()
+    GPUS.get_or_init(|| job::gpus(job, node().as_deref()))
+        .clone()
 }
 
-/// The machine that `--machine` stands for unless it is given.
-pub(crate) const LIVE: &str = "live";
+/// The variables of this process.
+fn environment() -> Arc<HashMap<String, String>> {
+    static ALL: OnceLock<Arc<HashMap<String, String>>> = OnceLock::new();
+    let all = || {
+        let texts = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Arc::new(texts.collect())
+    };
+    ALL.get_or_init(all).clone()
+}
 
-/// What was found out for one request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Standing {
-    /// Whether the command looked. Otherwise the caller says what the step owns.
-    pub has_looked: bool,
+/// This host, for the questions of `berth plan` and `berth advise`: they are about the place where they are typed.
+pub(crate) static HOST: Host = Host { is_here: true };
+
+/// The same for a script, which is for a job to come, wherever it is checked.
+pub(crate) static ELSEWHERE: Host = Host { is_here: false };
+
+/// The world as this host shows it.
+pub(crate) struct Host {
     is_here: bool,
-    /// The node with berth on which the user is.
-    pub node: Option<&'static BerthNode>,
-    /// The job in which the user is.
-    pub job: Option<&'static OwnJob>,
-    /// The cluster that `--cluster` names.
-    pub cluster: Option<cluster::Found>,
-    /// berth's line in its plugstack.conf.
-    pub plugstack: Option<Arc<conf::PlugstackLine>>,
 }
 
-impl Standing {
-    /// Whether the request is for this very machine.
-    pub(crate) fn is_here(&self) -> bool {
-        self.is_here
+impl World for Host {
+    fn standing(&self, machine: &str, cluster: Option<&str>) -> Standing {
+        let is_live = machine == LIVE && cluster.is_none();
+        let is_here = self.is_here && is_live;
+        let named = cluster.map(|text| (text, cluster::named(text)));
+        let plugstack = named.as_ref().and_then(|(text, found)| {
+            let config = found.as_ref().ok()?;
+            cluster::plugstack(text, config)
+        });
+        let node = is_live.then(node).flatten();
+        Standing {
+            has_looked: true,
+            is_here,
+            is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
+            environment: environment(),
+            config_of_node: node.as_ref().and_then(|_| cluster::of_this_node()),
+            node,
+            job: is_here.then(job).flatten(),
+            cluster: named.map(|(_, found)| found),
+            plugstack,
+        }
     }
 
-    /// Slurm's release line there, if it is known.
-    pub(crate) fn release(&self) -> Option<Release> {
-        let cluster = self.cluster.as_ref().and_then(|found| found.as_ref().ok());
-        let shown = cluster.and_then(|config| config.version.as_deref()?.parse().ok());
-        shown.or_else(|| self.node?.release())
+    fn machine(&self, machine: &str, with_devices: bool) -> Result<Machine, Failure> {
+        let mut found = discover(&Source::parse(machine)?)?;
+        if with_devices {
+            found = devices::add(found, Devices::Sysfs);
+        }
+        Ok(found.machine)
+    }
+
+    fn gpus(&self, job: &OwnJob) -> Result<GpusOfJob, String> {
+        gpus(job)
+    }
+
+    fn script(&self, name: &str) -> ScriptFile {
+        match content(Path::new(name)) {
+            Ok(text) => ScriptFile::Text(text),
+            Err(why) if is_unreadable(name) => ScriptFile::Missing(why),
+            Err(why) => ScriptFile::Unread(why),
+        }
+    }
+
+    fn hosts(&self, path: &str) -> Result<String, String> {
+        fs::read_to_string(path).map_err(|why| why.to_string())
+    }
+
+    fn cpusets(&self, path: &Path, site: &Site<'_>) -> Result<SiteCpusets, String> {
+        site_file::cpusets(path, site).map_err(|why| why.to_string())
     }
 }
 
-static LOOKS: AtomicBool = AtomicBool::new(false);
-
-/// From now on a request depends on where the command runs.
-pub(crate) fn look() {
-    LOOKS.store(true, Ordering::Relaxed);
-}
-
-/// Where the user stands with a request for a machine or a cluster. Another machine than this one is
-/// anywhere else.
-pub(crate) fn standing(machine: &str, cluster: Option<&str>) -> Standing {
-    let has_looked = LOOKS.load(Ordering::Relaxed);
-    let is_live = machine == LIVE && cluster.is_none();
-    let is_here = has_looked && is_live;
-    let named = cluster.map(|text| (text, cluster::named(text)));
-    let plugstack = named.as_ref().and_then(|(text, found)| {
-        let config = found.as_ref().ok()?;
-        cluster::plugstack(text, config)
+/// Whether sbatch cannot read a script either, which it seeks in the working directory, then in `PATH`. It
+/// does read a pipe, and at some sites more than we do.
+fn is_unreadable(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut others = std::env::split_paths(&path);
+    let is_elsewhere = !name.contains('/') && others.any(|folder| folder.join(name).exists());
+    let is_none = fs::metadata(name).map_or(true, |found| {
+        found.is_dir() || (found.is_file() && found.len() <= MOST)
     });
-    Standing {
-        plugstack,
-        has_looked,
-        is_here,
-        node: is_live.then(node).flatten(),
-        job: is_here.then(job).flatten(),
-        cluster: named.map(|(_, found)| found),
-    }
+    is_none && !is_elsewhere
 }

@@ -3,36 +3,13 @@
 
 use std::sync::Arc;
 
-use berth_host::announcement::{self, Announcement};
-use berth_host::{OnlineCpus, SiteRules, StateDir, machine_file};
+use berth_answer::world::BerthNode;
+use berth_host::announcement;
+use berth_host::{OnlineCpus, StateDir, machine_file};
 use berth_placement::Machine;
-use berth_srun::Release;
 
 use super::state;
 use crate::state_nodes::nodes_of;
-
-/// A node with berth.
-#[derive(Clone, Debug)]
-pub(crate) struct BerthNode {
-    /// Its name in slurm.conf.
-    pub name: String,
-    /// The other nodes of this host.
-    pub others: Vec<String>,
-    /// slurmd's words.
-    pub words: Announcement,
-    /// The rules, if slurmd announced them.
-    pub rules: Option<SiteRules>,
-    /// The machine as slurmd found it, if it still is as it was then.
-    pub machine: Option<Arc<Machine>>,
-}
-
-impl BerthNode {
-    /// Slurm's release line, if this release of berth knows it.
-    pub(crate) fn release(&self) -> Option<Release> {
-        let line = self.rules.as_ref().map(|rules| rules.slurm_line.as_str());
-        line.unwrap_or(&self.words.slurm).parse().ok()
-    }
-}
 
 /// Looks for it.
 pub(super) fn find() -> Option<BerthNode> {

@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
-use crate::args::{ignored, values_of};
+use berth_answer::args::{ignored, values_of};
 
 /// The day on which the pages last changed; pages of one release are the same everywhere.
 const DATE: &str = "2026-11-22";

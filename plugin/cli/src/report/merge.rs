@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use super::show::{Row, rows};
 use crate::args::ReportArgs;
-use crate::columns::write_rows;
 use crate::say;
 use crate::{Failure, Unreadable};
+use berth_answer::columns::write_rows;
 
 /// Runs it.
 ///
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     tasks.sort_by_key(|row| row.task.task);
     let deviates = tasks.iter().any(|row| !row.as_planned);
     let mut out = say::foreign_output();
-    write_rows(&mut out, &rows(&tasks, true))?;
+    write_rows(&mut out, say::width(None), &rows(&tasks, true))?;
     out.flush()?;
     Ok(match deviates && args.check {
         true => ExitCode::FAILURE,

@@ -10,9 +10,10 @@ use super::identity::Identity;
 use super::is_json;
 use super::read::Task;
 use crate::args::ReportArgs;
-use crate::columns::write_rows;
-use crate::parents::Parents;
-use crate::plan::socket_kind;
+use crate::say;
+use berth_answer::columns::write_rows;
+use berth_answer::parents::Parents;
+use berth_answer::plan::socket_kind;
 
 /// What the tasks of a node have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,11 @@ impl Node {
             .unwrap_or_default();
         let head = format!("node {}: {tasks}{rule}", self.host);
         // A Vec takes everything.
-        let _ = write_rows(&mut text, &rows(&self.tasks, self.is_one_of_several));
+        let _ = write_rows(
+            &mut text,
+            say::width(None),
+            &rows(&self.tasks, self.is_one_of_several),
+        );
         format!("{head}\n{}\n", String::from_utf8_lossy(&text))
     }
 }

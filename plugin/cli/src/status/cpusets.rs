@@ -5,18 +5,20 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use berth_host::StateDir;
-use berth_host::announcement::{self, Announcement, StaticCpuset};
+use berth_host::announcement;
 use berth_host::machine_file;
 use berth_placement::strategy::cpuset::most_of_radius;
 use berth_placement::{CpuSet, Machine, Node};
+use berth_site::announcement::{Announcement, StaticCpuset};
 use nix::sys::utsname::uname;
 use serde::Serialize;
 
 use super::free;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::columns::write_rows;
 use crate::json;
+use crate::say;
+use berth_answer::columns::write_rows;
 
 /// One node. JSON has all of it.
 #[derive(Serialize)]
@@ -93,7 +95,7 @@ fn table(rooms: &[Room], out: &mut impl Write) -> io::Result<()> {
         let name = std::iter::once(room.node.clone());
         name.chain(room.cells()).collect::<Vec<_>>()
     }));
-    write_rows(out, &rows)
+    write_rows(out, say::width(None), &rows)
 }
 
 impl Room {
@@ -139,6 +141,7 @@ impl Room {
         writeln!(out, "HOST: {}", self.node)?;
         write_rows(
             out,
+            say::width(None),
             &[HEADS.map(String::from).to_vec(), self.cells().to_vec()],
         )?;
         let free = match self.free_cpus.as_str() {
@@ -199,10 +202,10 @@ fn os() -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
     use berth_placement::{
         Core, CpuId, NumaId, NumaNode, Numbering, Package, Parts, Rules, SocketKind,
     };
+    use berth_site::SiteRules;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! The CPUs of a node that a new cpuset could have: online, not reserved, and of no job.
 
-use berth_host::announcement::Announcement;
 use berth_host::cgroup::{Mounts, Place, jobs, scopes};
 use berth_host::ledger::{look, public};
 use berth_host::{StateDir, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
+use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
 use super::MOST;

@@ -24,11 +24,11 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::columns::{write_named, write_rows};
 use crate::json;
-use crate::plan::socket_kind;
 use crate::say;
 use crate::state_nodes::nodes_of;
+use berth_answer::columns::{write_named, write_rows};
+use berth_answer::plan::socket_kind;
 
 /// The terminal's sequence to clear the screen and go to the top.
 const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
@@ -232,14 +232,14 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
         writeln!(out, "{counts}, in use {in_use}")?;
     } else {
         writeln!(out, "{counts}")?;
-        write_named(out, None, "in use", in_use)?;
+        write_named(out, say::width(None), "in use", in_use)?;
     }
     if !node.reserved.is_empty() {
-        write_named(out, None, "reserved", &node.reserved)?;
+        write_named(out, say::width(None), "reserved", &node.reserved)?;
     }
     if !node.cpusets.is_empty() {
         let held = format!("{} (in use, also where no step is bound)", node.cpusets);
-        write_named(out, None, "cpusets", &held)?;
+        write_named(out, say::width(None), "cpusets", &held)?;
     }
     if node.steps.is_empty() {
         return writeln!(out, "no step is bound by --binding");
@@ -265,5 +265,5 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
             step.state.into(),
         ]
     }));
-    write_rows(out, &rows)
+    write_rows(out, say::width(None), &rows)
 }

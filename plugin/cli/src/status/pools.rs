@@ -6,17 +6,19 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use berth_host::announcement::{self, Announcement};
+use berth_host::announcement;
 use berth_host::ledger::{Entry, look};
 use berth_host::{StateDir, ledger};
+use berth_site::announcement::{AnnouncedPool, Announcement};
 use nix::unistd::Uid;
 use serde::Serialize;
 
 use super::live::{Live, rounded};
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::columns::write_rows;
 use crate::json;
+use crate::say;
+use berth_answer::columns::write_rows;
 
 /// What the kernel does not count.
 const UNKNOWN: &str = "unknown";
@@ -92,7 +94,7 @@ fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
     let Some(weights) = words.pool_weights() else {
         return Vec::new();
     };
-    let row = |pool: &announcement::AnnouncedPool| {
+    let row = |pool: &AnnouncedPool| {
         let pair = (pool.name.as_str(), words.threads_of_cpu());
         let its = seen.map(|seen| of_pool(&seen.entries, pair));
         let owned = its
@@ -186,7 +188,7 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
             waited(row),
         ]
     }));
-    write_rows(out, &rows)
+    write_rows(out, say::width(None), &rows)
 }
 
 fn or_dash(number: Option<usize>) -> String {
@@ -211,12 +213,12 @@ fn waited(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
-    use berth_host::announcement::AnnouncedPool;
     use berth_host::cgroup::Waiting;
     use berth_host::ledger::{StepKey, Task};
-    use berth_host::site_rules::VERSION;
     use berth_placement::CpuSet;
+    use berth_site::SiteRules;
+    use berth_site::announcement::AnnouncedPool;
+    use berth_site::rules::VERSION;
 
     use super::*;
 

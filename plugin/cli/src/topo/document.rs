@@ -8,7 +8,7 @@ use berth_placement::{CoreKind, CpuSet, Device, Machine, ObjectKind, Shape, Sock
 use serde::Serialize;
 
 use super::Apart;
-use crate::parents::Parents;
+use berth_answer::parents::Parents;
 
 /// `berth-topo`, version 1.
 #[derive(Serialize)]

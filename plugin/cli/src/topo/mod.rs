@@ -10,14 +10,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use berth_discover::{Discovered, Source, discover};
-use berth_host::SiteRules;
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
+use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
-use crate::picture::svg::{self, Caption};
-use crate::picture::{self as pictures, Picture};
-use crate::plan::socket_kind;
 use crate::{Failure, devices, here, say};
+use berth_answer::picture::svg::{self, Caption};
+use berth_answer::picture::{self as pictures, Picture};
+use berth_answer::plan::socket_kind;
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
         TopoFormat::Tree => {
             let picture = [draw(machine, kind)];
-            pictures::show(&mut out, &picture, args.width, args.color)?;
+            pictures::show(&mut out, &picture, say::screen(args.width, args.color))?;
             if let Some(line) = picture[0].nowhere() {
                 writeln!(out, "{line}")?;
             }
@@ -80,7 +80,8 @@ struct Apart {
 
 impl Apart {
     fn here() -> Self {
-        let rules = here::node().and_then(|node| node.rules.as_ref());
+        let node = here::node();
+        let rules = node.as_ref().and_then(|node| node.rules.as_ref());
         Self {
             offline: list("offline"),
             reserved: rules.map(SiteRules::reserved).unwrap_or_default(),

@@ -8,7 +8,8 @@ use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, Soc
 use super::Apart;
 use super::document::Document;
 use crate::Failure;
-use crate::columns::{write_named, write_rows};
+use crate::say;
+use berth_answer::columns::{write_named, write_rows};
 
 pub(super) fn write(
     out: &mut impl Write,
@@ -42,17 +43,18 @@ pub(super) fn write(
     lines.extend(kinds(&all).into_iter().map(|line| ("core kind", line)));
     lines.extend(all.notes.iter().map(|note| ("note", note.clone())));
     for (name, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-        write_named(out, None, name, text)?;
+        write_named(out, say::width(None), name, text)?;
     }
     writeln!(out)?;
     write_rows(
         out,
+        say::width(None),
         &cores(&all, &forbidden, machine.isolated(), &apart.offline),
     )?;
     let devices = devices(&all);
     if devices.len() > 1 {
         writeln!(out)?;
-        write_rows(out, &devices)?;
+        write_rows(out, say::width(None), &devices)?;
     }
     Ok(())
 }

@@ -71,6 +71,15 @@ pub enum Note {
         /// Tasks on this node.
         tasks: u32,
     },
+    /// The amount of a `--binding` gives a task fewer CPUs than `-c` requests.
+    BindingShort {
+        /// The `--binding` value.
+        binding: String,
+        /// CPUs that a task requests.
+        asked: u32,
+        /// The fewest CPUs that a task gets.
+        given: u32,
+    },
     /// There are more tasks than CPUs, although nobody requested overcommit.
     MoreTasksThanCpus {
         /// Tasks on this node.
@@ -141,11 +150,7 @@ impl fmt::Display for Note {
                 tasks,
                 most,
             } => limit_exceeded(f, (option, *limit), *tasks, *most),
-            Self::TaskShort { task, asked, given } => write!(
-                f,
-                "each task requests {asked} CPUs, but task {task} on this node gets {given}, \
-                 because no more are left together; use fewer tasks or a smaller -c"
-            ),
+            Self::TaskShort { task, asked, given } => task_short(f, *task, *asked, *given),
             Self::SharedWhileIdle {
                 tasks,
                 unit,
@@ -158,6 +163,11 @@ impl fmt::Display for Note {
                 "--binding={binding} names cores of the node, so the {tasks} tasks on this node share them; \
                  use --binding=linear:AMOUNT or striding: to give each task its own"
             ),
+            Self::BindingShort {
+                binding,
+                asked,
+                given,
+            } => binding_short(f, binding, *asked, *given),
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
                 "{tasks} tasks on this node share {}; use fewer tasks, or --overcommit if you want that",
@@ -192,6 +202,22 @@ fn shrunk(
         counted(tasks, "task"),
         either(&tasks, "requests", "request"),
         either(&tasks, "", " each")
+    )
+}
+
+fn task_short(f: &mut fmt::Formatter<'_>, task: u32, asked: u32, given: u32) -> fmt::Result {
+    write!(
+        f,
+        "each task requests {asked} CPUs, but task {task} on this node gets {given}, \
+         because no more are left together; use fewer tasks or a smaller -c"
+    )
+}
+
+fn binding_short(f: &mut fmt::Formatter<'_>, binding: &str, asked: u32, given: u32) -> fmt::Result {
+    write!(
+        f,
+        "-c requests {asked} CPUs for each task, but --binding={binding} gives only {given}; use a \
+         larger amount or a smaller -c"
     )
 }
 

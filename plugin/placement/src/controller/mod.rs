@@ -2,3 +2,4 @@
 
 pub mod layout;
 pub mod select;
+pub mod task_count;

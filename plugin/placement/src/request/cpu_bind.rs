@@ -128,6 +128,16 @@ impl Mode {
         text
     }
 
+    /// The list as srun sends it: each repeat by itself, and before what are no masks their kind.
+    #[must_use]
+    pub fn as_sent(&self) -> String {
+        match self {
+            Self::MaskCpu(list) => Self::MaskCpu(list.iter().cloned().collect()).list_text(),
+            Self::MapCpu(list) => Self::MapCpu(list.iter().copied().collect()).to_string(),
+            other => other.to_string(),
+        }
+    }
+
     fn write_list(&self, out: &mut impl fmt::Write, before_mask: &str) -> fmt::Result {
         match self {
             Self::Free | Self::Rank | Self::RankLdom => Ok(()),

@@ -49,7 +49,8 @@ fn is_mixed(cpus: &CpuSet, kinds: &[CoreKind]) -> bool {
     touched.count() > 1
 }
 
-/// Tasks fill the kinds one after the other; `None` if they do not all fit so, or get less.
+/// Tasks fill the kinds one after the other; `None` if they do not all fit so, or get less. A kind is taken as
+/// it is, or else without the cores at the end of a package or NUMA node that are too few for a task.
 fn apart(
     here: &Situation<'_>,
     (level, from): (Level, LevelFrom),
@@ -59,11 +60,33 @@ fn apart(
     if is_limited(here.request) {
         return None;
     }
+    let whole = |kind: &CoreKind| here.owned.within(&kind.cpus, here.node);
+    let by_object = |kind: &CoreKind| {
+        let owned = whole(kind);
+        owned.within(&near(here, &owned, level), here.node)
+    };
+    let fill = |owned: &dyn Fn(&CoreKind) -> Owned| {
+        let kinds = kinds.iter().rev().map(owned);
+        filled(here, (level, from), kinds, mixed).filter(|tasks| is_as_good(here, tasks, mixed))
+    };
+    let tasks = fill(&whole).or_else(|| fill(&by_object))?;
+    Some(Plan {
+        tasks,
+        ..mixed.clone()
+    })
+}
+
+/// The tasks in parts of what the step owns, one part after the other.
+fn filled(
+    here: &Situation<'_>,
+    (level, from): (Level, LevelFrom),
+    parts: impl Iterator<Item = Owned>,
+    mixed: &Plan,
+) -> Option<Vec<TaskPlan>> {
     let mut tasks: Vec<TaskPlan> = Vec::with_capacity(mixed.tasks.len());
-    for kind in kinds.iter().rev() {
+    for owned in parts {
         let left = here.request.tasks - tasks.len() as u32;
-        let owned = here.owned.within(&kind.cpus, here.node);
-        let count = room(here, &owned, level).min(left);
+        let count = room(here, &owned, level).0.min(left);
         if count == 0 {
             continue;
         }
@@ -83,17 +106,15 @@ fn apart(
         }
         tasks.extend(plan.tasks);
     }
-    let all = tasks.len() == mixed.tasks.len();
-    let as_apart = is_apart(&tasks) || !is_apart(&mixed.tasks);
-    let as_near = || {
-        let spanning = |tasks: &[TaskPlan]| FAR.map(|kind| spanning(here, kind, tasks));
-        let (one, other) = (spanning(&tasks), spanning(&mixed.tasks));
-        one.iter().zip(other).all(|(apart, mixed)| *apart <= mixed)
-    };
-    (all && as_apart && as_near()).then(|| Plan {
-        tasks,
-        ..mixed.clone()
-    })
+    (tasks.len() == mixed.tasks.len()).then_some(tasks)
+}
+
+/// Whether no more tasks than in the mixed plan share CPUs or span objects.
+fn is_as_good(here: &Situation<'_>, tasks: &[TaskPlan], mixed: &Plan) -> bool {
+    let spanning = |tasks: &[TaskPlan]| FAR.map(|kind| spanning(here, kind, tasks));
+    let (one, other) = (spanning(tasks), spanning(&mixed.tasks));
+    let as_near = one.iter().zip(other).all(|(apart, mixed)| *apart <= mixed);
+    as_near && (is_apart(tasks) || !is_apart(&mixed.tasks))
 }
 
 /// Whether no CPU has two tasks.
@@ -120,20 +141,52 @@ fn spanning(here: &Situation<'_>, kind: ObjectKind, tasks: &[TaskPlan]) -> usize
     tasks.iter().filter(spans).count()
 }
 
-/// Tasks that have their CPUs among these: at the level of cores each has its own cores.
-fn room(here: &Situation<'_>, owned: &Owned, level: Level) -> u32 {
+/// The CPUs of these that tasks fill without spanning objects.
+fn near(here: &Situation<'_>, owned: &Owned, level: Level) -> CpuSet {
+    let mut parts = vec![owned.cpus.clone()];
+    for kind in FAR {
+        let machine = here.node.machine();
+        let objects = machine.map_or(Vec::new(), |machine| machine.objects(kind));
+        if !objects.is_empty() {
+            let pairs = parts
+                .iter()
+                .flat_map(|part| objects.iter().map(move |cpus| (part, cpus)));
+            let cut = pairs.map(|(part, cpus)| part.intersection(cpus));
+            parts = cut.filter(|part| !part.is_empty()).collect();
+        }
+    }
+    let mut near = CpuSet::new();
+    for part in parts {
+        near.insert_all(&room(here, &owned.within(&part, here.node), level).1);
+    }
+    near
+}
+
+/// The number of tasks that have their CPUs among these, and those CPUs: at the level of cores each task has
+/// its own cores.
+fn room(here: &Situation<'_>, owned: &Owned, level: Level) -> (u32, CpuSet) {
     let limit = here.threads_per_core().unwrap_or(u32::MAX);
     let each = here.request.cpus_per_task.max(1);
     let table = here.node.table();
-    if level == Level::Threads {
-        return owned.count_within(table, limit) / each;
-    }
     let (mut tasks, mut has) = (0, 0);
+    let (mut filled, mut begun) = (CpuSet::new(), CpuSet::new());
     for pus in table.cores.iter() {
         has += (owned.among(pus).count() as u32).min(limit);
-        if has >= each {
-            (tasks, has) = (tasks + 1, 0);
+        begun.insert_all(&table.cpus(owned.among(pus)));
+        if has < each {
+            continue;
         }
+        tasks += if level == Level::Threads {
+            has / each
+        } else {
+            1
+        };
+        has = if level == Level::Threads {
+            has % each
+        } else {
+            0
+        };
+        filled.insert_all(&std::mem::take(&mut begun));
     }
-    tasks
+    (tasks, filled)
 }

@@ -180,7 +180,8 @@ impl Node {
     }
 
     /// The machine as it was found, with what slurmd leaves out.
-    pub(crate) fn found(&self) -> Option<&Machine> {
+    #[must_use]
+    pub fn found(&self) -> Option<&Machine> {
         self.found.as_deref()
     }
 

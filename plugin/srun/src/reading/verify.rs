@@ -35,7 +35,8 @@ pub(super) fn not_together(state: &State) -> Result<(), Refused> {
     }
     if state.exact && state.whole {
         return Err(Refused::together(
-            "srun takes --exact or --whole, not both; --exclusive alone includes --exact",
+            "srun takes --exact or --whole for a step, not both, and --exclusive includes --exact; leave out \
+             --whole for the CPUs that the step asks for, or the other for all CPUs of its job",
         ));
     }
     Ok(())

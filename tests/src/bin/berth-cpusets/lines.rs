@@ -146,7 +146,7 @@ fn plan(site: &Site, options: &[&str]) -> Done {
     let berth = berth_tests::command();
     let state = site.cluster.folder().join("run/berth");
     let state = state.to_str().expect("a path");
-    let words = [&["plan", "--whole", "--format=cpus"], options].concat();
+    let words = [&["plan", "--cores=all", "--format=cpus"], options].concat();
     let variables = [("BERTH_STATE_DIR", state)];
     site.cluster
         .run_with(&berth.to_string_lossy(), &words, &variables)

@@ -55,7 +55,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn planned(request: &[&str]) -> Tasks {
-    let plan = berth_says(&[&["plan", "--format=json", "--whole"], request].concat());
+    let plan = berth_says(&[&["plan", "--format=json", "--cores=all"], request].concat());
     let task = |task: &Value| {
         let place = (
             number(task, "node"),

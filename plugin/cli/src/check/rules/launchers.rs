@@ -1,10 +1,13 @@
 //! Programs under srun that start or bind tasks themselves, and scripts that start none.
 
+use berth_placement::sets::count::counted;
+
+use super::binding::{cpus, set};
 use crate::check::case::Case;
 use crate::check::command::{Kind, without};
 use crate::check::finding::{Edit, Finding, Repair};
 use crate::check::script::{base, is_launcher};
-use crate::shell::Word;
+use berth_answer::shell::Word;
 
 /// The program that srun starts, behind `env` and assignments.
 fn program<'a>(case: &Case<'a>) -> Option<(&'a Word, &'a [Word])> {
@@ -65,6 +68,44 @@ pub(in crate::check) fn in_tasks(case: &Case<'_>) -> Option<Finding> {
         format!("{name} in a here-document that srun's shell runs in every task"),
         "the processes that it starts get the mask of its own task, which is often one core",
     ))
+}
+
+/// torchrun starts the workers of its node itself.
+pub(super) fn torchrun(case: &Case<'_>) -> Option<Finding> {
+    let (word, rest) = program(case)?;
+    let modules = ["torch.distributed.run", "torch.distributed.launch"];
+    let is_module = |pair: &[Word]| pair[0].text == "-m" && modules.contains(&&*pair[1].text);
+    let is_python = base(&word.text).starts_with("python") && rest.windows(2).any(is_module);
+    if base(&word.text) != "torchrun" && !is_python {
+        return None;
+    }
+    let (tasks, nodes) = (case.tasks()?, case.nodes()?);
+    let workers = rest.iter().enumerate().find_map(|(at, word)| {
+        let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let is_it = name.replace('_', "-") == "--nproc-per-node";
+        let value = Some(value).filter(|value| !value.is_empty());
+        is_it.then(|| value.or(Some(&rest.get(at + 1)?.text)).map(String::from))?
+    });
+    // Without that option it starts one worker.
+    let is_single = workers.is_none_or(|count| count == "1");
+    if tasks <= nodes || is_single {
+        return None;
+    }
+    let finding = case.warning(
+        "nested-launcher",
+        format!("srun starts torchrun {tasks} times on {}", counted(nodes, "node")),
+        "torchrun starts all workers of a node itself, so one task for each node is enough; their CPUs \
+         are those of that task (-c)",
+    );
+    let each = tasks
+        .checked_div(nodes)?
+        .checked_mul(case.cpus_per_task()?)?;
+    let settings = [
+        ("ntasks", "", format!("-n{nodes}")),
+        ("ntasks-per-node", "1", "--ntasks-per-node=1".into()),
+        cpus(each),
+    ];
+    Some(finding.or(set(case, &settings)))
 }
 
 /// Takes a range of words away, if nothing but words and blanks stands there.

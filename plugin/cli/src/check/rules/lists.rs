@@ -13,7 +13,7 @@ pub(super) fn on_several_nodes(case: &Case<'_>) -> Option<Finding> {
         "list-on-several-nodes",
         format!("--cpu-bind={} on {nodes} nodes", case.cpu_bind()),
         "the list names CPUs by the kernel's numbers on every node; it fits if jobs get whole nodes \
-         there (then give --whole), else --cpu-bind=cores chooses among the job's CPUs",
+         there (then give --site exclusive), else --cpu-bind=cores chooses among the job's CPUs",
     );
     Some(finding)
 }

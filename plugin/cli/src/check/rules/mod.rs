@@ -7,10 +7,11 @@ mod gives_way;
 mod launchers;
 mod lists;
 mod mapping;
+mod memory;
 pub(super) mod mpi;
 mod near;
 mod openmp;
-mod options;
+pub(super) mod options;
 mod steps;
 mod values;
 
@@ -21,10 +22,18 @@ pub(super) use launchers::in_tasks;
 /// A rule.
 type Rule = fn(&Case<'_>) -> Option<Finding>;
 
-/// Rules on the options as such, for srun, sbatch and salloc. If one of them holds, the command is
-/// refused, and the others are not asked.
-pub(super) const OPTIONS: &[Rule] = &[
-    options::misspelt,
+/// What is wrong with the options as such, for srun, sbatch and salloc. The command is refused then, and
+/// the other rules are not asked.
+pub(super) fn refused(case: &Case<'_>) -> Vec<Finding> {
+    let all = options::misspelt(case);
+    if !all.is_empty() {
+        return all;
+    }
+    let first = OPTIONS.iter().find_map(|rule| rule(case));
+    first.into_iter().collect()
+}
+
+const OPTIONS: &[Rule] = &[
     options::single_dash,
     options::other_dash,
     options::not_an_option,
@@ -75,8 +84,10 @@ pub(super) const SRUN: &[Rule] = &[
     steps::tasks_per_socket,
     steps::more_than_the_job,
     steps::beside_each_other,
+    memory::beside_each_other,
     openmp::without_places,
     openmp::more_threads_than_cpus,
     launchers::in_srun,
     launchers::affinity_in_srun,
+    launchers::torchrun,
 ];

@@ -134,9 +134,12 @@ fn library(case: &Case<'_>) -> Library {
         .join(" ");
     let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
     let is_hydra = case.command.name.text.ends_with("hydra");
-    if of_command(OPEN_OPTIONS) || has(OPEN) {
+    // The program's own name says it, whatever modules are loaded.
+    if is_hydra {
+        Library::Other
+    } else if of_command(OPEN_OPTIONS) || has(OPEN) {
         Library::Open
-    } else if of_command(OTHER_OPTIONS) || has(OTHER) || is_hydra {
+    } else if of_command(OTHER_OPTIONS) || has(OTHER) {
         Library::Other
     } else {
         Library::Unknown

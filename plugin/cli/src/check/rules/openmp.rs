@@ -77,13 +77,15 @@ pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
                 true => "each task has fewer CPUs than threads",
                 false => {
                     "without -c each task has one CPU, unless jobs get whole nodes there (then \
-                          give --whole)"
+                          give --site exclusive)"
                 }
             },
         );
         match case.is_list() {
             true => finding,
-            false => finding.or(more_cpus(case, threads)),
+            false => finding
+                .or(more_cpus(case, threads))
+                .or(fewer_threads(case, cpus)),
         }
     })
 }
@@ -108,6 +110,21 @@ fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
             .set(&case.script.text, "cpus-per-task", &value, &option)?,
     );
     Some(edits)
+}
+
+/// As many threads as the task has CPUs, where the script gives their number: for a step that runs beside
+/// others.
+fn fewer_threads(case: &Case<'_>, cpus: u32) -> Option<Vec<Edit>> {
+    case.command.in_background.then_some(())?;
+    let set = case.command.variables.get("OMP_NUM_THREADS")?;
+    let range = set.end?.checked_sub(set.value.len())?..set.end?;
+    let is_it = case.script.text.get(range.clone())? == set.value.as_bytes();
+    is_it.then(|| {
+        vec![Edit {
+            range,
+            text: cpus.to_string(),
+        }]
+    })
 }
 
 /// The CPUs in the smallest mask of a list.

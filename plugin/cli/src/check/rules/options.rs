@@ -5,10 +5,10 @@ use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, long, nearest};
 
-use crate::args::is_plans_own;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
 use crate::check::finding::{Edit, Finding};
+use berth_answer::args::is_plans_own;
 
 const REFUSED: &str = "starts nothing with it";
 
@@ -19,11 +19,39 @@ fn program(command: &Command) -> Program {
     }
 }
 
-/// An option that the command's table does not have. One that is near to none may be a plugin's.
-pub(super) fn misspelt(case: &Case<'_>) -> Option<Finding> {
-    let unknown = |given: &&Given| given.trouble == Some(Trouble::Unknown);
-    let all = case.command.line.given.iter().filter(unknown);
-    all.filter_map(|given| unknown_option(case, given)).next()
+/// Options that the command's table does not have, and beginnings of several of its names. One that is
+/// near to none may be a plugin's.
+pub(super) fn misspelt(case: &Case<'_>) -> Vec<Finding> {
+    let finding = |given: &Given| match &given.trouble {
+        Some(Trouble::Unknown) => unknown_option(case, given),
+        Some(Trouble::Ambiguous(names)) => Some(ambiguous(case, given, names)),
+        _ => None,
+    };
+    let all = case.command.line.given.iter();
+    all.filter_map(|given| {
+        let line = line_of(case, given);
+        finding(given).map(|one| Finding { line, ..one })
+    })
+    .collect()
+}
+
+/// The line of an option: directives are many lines.
+fn line_of(case: &Case<'_>, given: &Given) -> usize {
+    let command = case.command;
+    let word = command.words.get(given.words.start);
+    let word = word.filter(|word| command.name.range.is_empty() && !word.range.is_empty());
+    word.map_or(command.number, |word| case.script.line_of(word.range.start))
+}
+
+/// An option that begins several names.
+fn ambiguous(case: &Case<'_>, given: &Given, names: &[&'static str]) -> Finding {
+    let who = program(case.command).name();
+    let found = format!("{who}: option '--{}' is ambiguous", given.name);
+    let names: Vec<_> = names.iter().map(|name| format!("--{name}")).collect();
+    let why = format!("it may mean {}; {who} {REFUSED}", names.join(", "));
+    let near = nearest(&given.name, program(case.command), case.around.release);
+    let near = near.and_then(|near| renamed(&case.script.text, case.command, given, near));
+    case.warning("misspelt-option", found, &why).or(near)
 }
 
 fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
@@ -72,7 +100,7 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
     let near = nearest(&given.name, program, release)?;
     let why = format!("the nearest option of {who} is --{near}; {who} {REFUSED}");
     let finding = case.warning("misspelt-option", found, &why);
-    Some(finding.or(renamed(case, given, near)))
+    Some(finding.or(renamed(&case.script.text, case.command, given, near)))
 }
 
 /// The option moved from a job to its sruns.
@@ -98,9 +126,14 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
 }
 
 /// The option's word with another name.
-fn renamed(case: &Case<'_>, given: &Given, near: &str) -> Option<Vec<Edit>> {
-    let word = case.command.words.get(given.words.start)?;
-    let bytes = case.script.text.get(word.range.clone())?;
+pub(super) fn renamed(
+    text: &[u8],
+    command: &Command,
+    given: &Given,
+    near: &str,
+) -> Option<Vec<Edit>> {
+    let word = command.words.get(given.words.start)?;
+    let bytes = text.get(word.range.clone())?;
     let typed = format!("--{}", given.name);
     let mut places = bytes
         .windows(typed.len())

@@ -1,17 +1,7 @@
 //! A job's GPUs on a node, out of slurmctld's list of its generic resources there.
 
+use berth_answer::world::GpusOfJob;
 use berth_placement::CpuSet;
-
-/// A job's GPUs on a node, as slurmctld numbers them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GpusOfJob {
-    /// It has none.
-    None,
-    /// Ascending numbers.
-    Known(Vec<u32>),
-    /// Some, or parts of some, without numbers.
-    Unknown,
-}
 
 /// `gpu:a100:2(IDX:0,3),gpu:h100:1(IDX:4),nic:1(CNT:1)`
 pub(super) fn gpus(list: &str) -> GpusOfJob {

@@ -9,10 +9,9 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use berth_placement::CpuSet;
+use berth_answer::world::OnNode;
 
 use super::child;
-pub(crate) use gpus::GpusOfJob;
 pub(crate) use record::{Job, Part};
 
 /// A job of ten thousand unlike nodes has far less.
@@ -21,15 +20,6 @@ const MOST: u64 = 4 << 20;
 const LIMIT: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 4000 });
 /// A record that changes while it is read is read again.
 const TRIES: usize = 3;
-
-/// A job's CPUs on one node, as slurmctld numbers them: core × threads per core + thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OnNode {
-    pub name: String,
-    pub cpus: CpuSet,
-    /// Its GPUs there.
-    pub gpus: GpusOfJob,
-}
 
 /// Asks for a job's part of its nodes.
 ///

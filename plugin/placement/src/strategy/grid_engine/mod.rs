@@ -60,13 +60,25 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
         // The job binds itself to the cores that its environment names.
         Instance::Env | Instance::Pe => here.all_to_all(rule),
     };
+    plan.notes.extend(note(here, binding, &chosen));
     plan.chosen = Some(chosen);
-    let tasks = here.request.tasks;
-    if tasks > 1 && matches!(binding.strategy, Strategy::Explicit(_)) {
-        let binding = repeated(binding);
-        plan.notes.push(Note::SharedExplicit { binding, tasks });
-    }
     plan
+}
+
+/// The note on what a binding gives each task.
+fn note(here: &Situation<'_>, binding: &Binding, chosen: &Chosen) -> Option<Note> {
+    let (tasks, asked) = (here.request.tasks, here.request.cpus_per_task);
+    if matches!(binding.strategy, Strategy::Explicit(_)) {
+        let binding = repeated(binding);
+        return (tasks > 1).then_some(Note::SharedExplicit { binding, tasks });
+    }
+    let cpus = (0..chosen.lists().len()).map(|id| chosen.cpus_of_task(id).count() as u32);
+    let given = cpus.min().filter(|given| *given < asked)?;
+    Some(Note::BindingShort {
+        binding: repeated(binding),
+        asked,
+        given,
+    })
 }
 
 fn not_bound(

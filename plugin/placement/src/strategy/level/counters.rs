@@ -6,6 +6,7 @@
 //! threads. If a limit on the number of tasks kept other threads free, berth raises that limit and
 //! goes on with those (fix `spread-limits`): a limit that cannot hold is exceeded evenly.
 
+use crate::request::cpu_bind::Level;
 use crate::sets::ids::PuIdx;
 use crate::strategy::level::walk::{Placed, Walk};
 use crate::topology::pu_table::PuTable;
@@ -46,6 +47,12 @@ impl Count {
             (count.tasks, count.threads) = (0, 0);
         }
     }
+
+    fn free_threads(counts: &mut [Self]) {
+        for count in counts {
+            count.threads = 0;
+        }
+    }
 }
 
 /// How limits are exceeded evenly.
@@ -55,7 +62,7 @@ struct Spread {
     taken: Vec<bool>,
     /// Cores of complete tasks since all were free, where each task has its own.
     touched: Vec<bool>,
-    /// By how much each limit is raised.
+    /// By how much each limit is raised, since the first task.
     raised: Limits,
     /// How many more tasks a socket or core could have without its limit.
     held_back: Limits,
@@ -134,9 +141,11 @@ impl Counters {
             }
             spread.before = placed.count();
             spread.shares_cores = None;
-            spread.raised = Limits::default();
             spread.taken.fill(false);
             spread.touched.fill(false);
+            // The limits still count every task, so those that come now are spread too.
+            Count::free_threads(&mut self.cores);
+            return true;
         }
         placed.shares = true;
         Count::start_over(&mut self.cores);
@@ -166,13 +175,11 @@ impl Counters {
         let core = table.cores.of(pu) as usize;
         let socket = table.sockets.of(pu) as usize;
         let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
-        let shares = self
-            .spread
-            .as_ref()
-            .is_some_and(|spread| spread.shares_cores.is_some());
-        let fresh = !shares && walk.wants_fresh_cores(self.exceeds_core());
+        // Where tasks with their own cores are spread, `touched` says which cores are used.
+        let by_count = self.spread.is_none() || walk.level != Level::Cores;
+        let is_used = by_count && self.cores[core].tasks > 0;
         if full(self.cores[core].threads, walk.threads_per_core)
-            || (fresh && self.cores[core].tasks > 0)
+            || (is_used && walk.wants_fresh_cores(self.exceeds_core()))
         {
             return true;
         }

@@ -212,8 +212,10 @@ fn of_sockets(case: &Case) -> Verdict {
     if let Some(verdict) = piled(case, &answer) {
         return verdict;
     }
-    // Where tasks on cores have to share some, even cores and even sockets can contradict.
-    let even = each == 1 && (alone || case.ask.level != Some(Level::Cores));
+    // Where tasks on cores have to share some, even cores and even sockets contradict on unequal sockets.
+    let are_equal = |counts: &[usize]| counts.windows(2).all(|pair| pair[0] == pair[1]);
+    let alike = are_equal(&cores) && are_equal(&cpus);
+    let even = each == 1 && (alone || alike || case.ask.level != Some(Level::Cores));
     Limited {
         objects,
         room,

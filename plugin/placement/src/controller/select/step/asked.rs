@@ -7,6 +7,7 @@ use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
 use crate::controller::select::cluster::{Cluster, Memory, SlurmLine};
 use crate::controller::select::options::{Client, LineOptions, NodesAsked, Sharing};
 use crate::controller::select::step::job::Job;
+use crate::controller::task_count::JobCpus;
 use crate::request::distribution::{AcrossHosts, Distribution};
 
 /// A step's request as slurmctld gets it.
@@ -219,34 +220,35 @@ fn tasks(
     let (count, given) = match (sent.tasks_per_node, options.cpus_per_task) {
         (Some(each), _) => (nodes.saturating_mul(each), true),
         (None, Some(each)) if is_newer => {
-            return match most_tasks(sent, job, each.max(1), nodes) {
+            return match most_tasks(sent, job, each, nodes) {
                 0 => Err(StepAnswer::Refused(StepRefusal::TooManyCpus)),
                 tasks => Ok((tasks, true)),
             };
         }
-        (None, Some(each)) => (job.values.iter().map(|cpus| cpus / each.max(1)).sum(), true),
+        (None, Some(each)) => {
+            let nodes = (0..).zip(&job.values);
+            let tasks = nodes.map(|(at, cpus)| job_cpus(job, at, *cpus).tasks(each, None));
+            (tasks.sum(), true)
+        }
         (None, None) => (0, false),
     };
     Ok((count.max(nodes), given))
 }
 
-/// As many tasks as the nodes of the step can hold; 24.11 and later let slurmctld count them
-/// (`_set_max_num_tasks`).
+/// As many tasks as the nodes of the step can hold; 24.11 and later let slurmctld count them.
 fn most_tasks(sent: &Sent, job: &Job<'_>, each: u32, nodes: u32) -> u32 {
     let threads = sent.threads.or(job.grant.record.threads_per_core);
-    let of_node = |at: usize| {
-        let cpus = job.nodes[at].cpus;
-        let of_core = job.node(at).cpus_per_core();
-        threads.map_or(cpus, |threads| {
-            cpus.div_ceil(of_core).saturating_mul(threads)
-        })
-    };
-    let mut cpus: Vec<u32> = (0..job.nodes.len()).map(of_node).collect();
-    cpus.sort_unstable_by_key(|cpus| std::cmp::Reverse(*cpus));
-    cpus.iter()
-        .take(nodes as usize)
-        .map(|cpus| cpus / each)
-        .sum()
+    let of_node = |at| job_cpus(job, at, job.nodes[at].cpus).tasks(each, threads);
+    let mut tasks: Vec<u32> = (0..job.nodes.len()).map(of_node).collect();
+    tasks.sort_unstable_by_key(|tasks| std::cmp::Reverse(*tasks));
+    tasks.iter().take(nodes as usize).sum()
+}
+
+fn job_cpus(job: &Job<'_>, at: usize, cpus: u32) -> JobCpus {
+    JobCpus {
+        cpus,
+        of_core: job.node(at).cpus_per_core(),
+    }
 }
 
 fn wanted(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {

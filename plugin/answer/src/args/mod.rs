@@ -1,0 +1,86 @@
+//! The options of a request, in srun's spelling, and the machine to try them on: clap's definitions, from which help,
+//! man pages and completions come.
+
+mod cpuset;
+mod foreign;
+mod mapping;
+mod offered;
+mod own;
+mod own_values;
+mod owned_cores;
+mod plan;
+mod refused;
+mod shown;
+mod srun;
+mod value;
+mod values;
+
+use berth_srun::Release;
+use clap::ValueEnum;
+use clap::builder::TypedValueParser;
+
+pub use cpuset::OnOff;
+pub use foreign::{ForeignOption, passed_on};
+pub use mapping::MappingArgs;
+pub use own::is_plans_own;
+pub use owned_cores::OwnedCores;
+pub use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
+pub use refused::shortened;
+pub(crate) use srun::refusal;
+pub use srun::{Kept, SrunOptions, TypedOptions, as_getopt, ignored, one_number};
+pub use values::of as values_of;
+
+/// A release line of Slurm; completions offer the names.
+pub fn release() -> impl TypedValueParser<Value = Release> {
+    let parse = |text: &str| text.parse::<Release>();
+    offered::named(parse, Release::ALL.map(Release::name))
+}
+
+/// How a site hands out nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SiteNodes {
+    /// Each job has its nodes alone, as where a partition has OverSubscribe=EXCLUSIVE
+    Exclusive,
+    /// Jobs share nodes
+    Shared,
+}
+
+impl SiteNodes {
+    /// The variable that stands for `--site`.
+    pub const VARIABLE: &str = "BERTH_SITE";
+
+    /// What the option says, else the variable.
+    ///
+    /// # Errors
+    /// A value of the variable that is none.
+    pub fn of(typed: Option<Self>, variable: Option<&str>) -> Result<Option<Self>, String> {
+        let Some(text) = variable.filter(|text| typed.is_none() && !text.is_empty()) else {
+            return Ok(typed);
+        };
+        let read = <Self as ValueEnum>::from_str(text, false);
+        let wrong = |_| {
+            let name = Self::VARIABLE;
+            format!("{name}={text}: the value must be exclusive or shared")
+        };
+        read.map(Some).map_err(wrong)
+    }
+}
+
+/// The note if `--site` stands beside the configuration of a cluster.
+#[must_use]
+pub fn unused_site(typed: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'static str> {
+    (typed.is_some() && cluster.is_some()).then_some(
+        "--site is not used: the slurm.conf of --cluster says which partitions give whole nodes",
+    )
+}
+
+/// What counts as a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Socket {
+    /// The processor package (slurmd's default)
+    Package,
+    /// The NUMA node: SlurmdParameters=numa_node_as_socket
+    Numa,
+    /// The L3 cache: SlurmdParameters=l3cache_as_socket
+    L3,
+}

@@ -1,0 +1,372 @@
+//! The options of `berth plan`: srun's, with its names and values, and the machine to try them on.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "clap prints these comments as help, and their brackets are no links"
+)]
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use berth_placement::request::core_kind::Kind;
+use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, PoolName, TextError};
+use berth_srun::Release;
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
+
+use crate::args::cpuset::CpusetArgs;
+use crate::args::foreign::ForeignOptions;
+use crate::args::mapping::MappingArgs;
+use crate::args::offered::offered;
+use crate::args::owned_cores::OwnedCores;
+use crate::args::srun::TypedOptions;
+use crate::args::values;
+use crate::args::{SiteNodes, Socket, release};
+use crate::world::LIVE;
+
+/// The request, in srun's spelling, and the machine it is tried on.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
+  berth plan -n 4 -c 2 --cpu-bind=cores
+  berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
+  berth plan 'sbatch -N2 -n8 job.sh'
+  berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
+  berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
+Without --cores or --cpus: inside a job the job's cores, elsewhere slurmctld's choice.
+Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or unreadable input."
+)]
+pub struct PlanArgs {
+    /// A whole line of srun, sbatch or salloc in quotes; options beside it override those in it
+    #[arg(value_name = "LINE")]
+    pub line: Option<String>,
+    /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
+    #[arg(
+        hide_short_help = true,
+        hide_possible_values = true,
+        long,
+        value_name = "ORDER",
+        value_parser = offered(Numbering::from_str, values::NUMBERING),
+        help_heading = "Machine"
+    )]
+    pub numbering: Option<Numbering>,
+    /// What counts as a socket [default: what slurmd here or SlurmdParameters of the --cluster calls one, else package]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "KIND",
+        help_heading = "Machine"
+    )]
+    pub socket: Option<Socket>,
+    /// Cores that the step owns, by Slurm's core number, or all
+    #[arg(long, value_name = "LIST", value_parser = OwnedCores::read, conflicts_with = "cpus", help_heading = "Machine")]
+    pub cores: Option<OwnedCores>,
+    /// CPUs that the step owns, by kernel number
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub cpus: Option<CpuSet>,
+    /// Inside a step: plan on this step's own cores, not on all of its job's
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["cores", "cpus"], help_heading = "Machine")]
+    pub step: bool,
+    /// CPUs= of slurm.conf, if it does not count hardware threads
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "N",
+        help_heading = "Machine"
+    )]
+    pub config_cpus: Option<u32>,
+    /// Cores that other steps are bound to, by Slurm's core number, for --binding
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub occupied: Option<CpuSet>,
+    /// Cores on which jobs of pools run, by Slurm's core number, for --binding
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub pool_cores: Option<CpuSet>,
+
+    /// CPUs that the site keeps free, by kernel number; slurmctld may choose them all the same
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub reserved: Option<CpuSet>,
+
+    /// srun's own options.
+    #[command(flatten)]
+    pub options: TypedOptions,
+    /// Options of other plugins.
+    #[command(flatten)]
+    pub foreign: ForeignOptions,
+    /// live, an hwloc XML file, a known node (lumi-g), or "pack:2 core:4 pu:2"
+    #[arg(
+        long,
+        display_order = 0,
+        value_name = "M",
+        default_value = LIVE,
+        help_heading = "Machine"
+    )]
+    pub machine: String,
+    /// The cluster to ask: its slurm.conf, or live for the one that scontrol reaches
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FILE",
+        help_heading = "Cluster"
+    )]
+    pub cluster: Option<String>,
+    /// The line of the job, as 'salloc -n8 -c2'; the request is a step inside it
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LINE",
+        help_heading = "Cluster"
+    )]
+    pub job: Option<String>,
+    /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
+    #[arg(
+        hide_short_help = true,
+        hide_possible_values = true,
+        long,
+        value_name = "NODES",
+        help_heading = "Cluster"
+    )]
+    pub site: Option<SiteNodes>,
+    /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WORDS",
+        conflicts_with = "cluster",
+        help_heading = "Cluster"
+    )]
+    pub select: Option<String>,
+    /// Grid Engine's core binding, such as linear:2, or auto: an even share for each task
+    ///
+    /// A strategy is auto[:pack][:smt=K], linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
+    /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
+    #[arg(
+        long,
+        alias = "berth-binding",
+        hide_possible_values = true,
+        value_name = "B",
+        value_parser = offered(Binding::from_str, values::BINDING),
+        help_heading = "Request"
+    )]
+    pub binding: Option<Binding>,
+    /// Open MPI's options.
+    #[command(flatten)]
+    pub mapping: MappingArgs,
+
+    /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
+    /// [:N][:strict][:own]; or none
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-near",
+        hide_possible_values = true,
+        value_name = "WHAT",
+        value_parser = offered(Near::from_str, values::NEAR),
+        help_heading = "Request"
+    )]
+    pub near: Option<Near>,
+
+    /// Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-core-kind",
+        hide_possible_values = true,
+        value_name = "KIND",
+        value_parser = offered(Kind::from_str, values::CORE_KIND),
+        help_heading = "Request"
+    )]
+    pub core_kind: Option<Kind>,
+
+    /// Whether tasks are confined to their CPUs: task or off [default: as the site sets]
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-confine",
+        hide_possible_values = true,
+        value_name = "WHAT",
+        value_parser = offered(Confine::from_str, values::CONFINE),
+        help_heading = "Request"
+    )]
+    pub confine: Option<Confine>,
+
+    /// Pool that the job is in, by the site's file: a name, or none [default: none]
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-pool",
+        hide_possible_values = true,
+        value_name = "NAME",
+        value_parser = offered(PoolName::from_str, values::POOL),
+        help_heading = "Request"
+    )]
+    pub pool: Option<PoolName>,
+
+    /// LSF's cpusets.
+    #[command(flatten)]
+    pub cpuset: CpusetArgs,
+    /// What a --binding that cannot be served leads to: run unbound, or refuse
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHAT",
+        help_heading = "Rules"
+    )]
+    pub binding_fail: Option<BindingFail>,
+    /// berth's masks or task/affinity's [default: as here]
+    #[arg(
+        hide_possible_values = true,
+        long,
+        value_name = "berth|affinity",
+        help_heading = "Rules"
+    )]
+    pub compat: Option<CompatArg>,
+
+    /// Slurm's release line [default: as here, else the newest]
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_name = "LINE",
+        value_parser = release(),
+        help_heading = "Rules"
+    )]
+    pub slurm: Option<Release>,
+    /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LEVEL",
+        help_heading = "Rules"
+    )]
+    pub autobind: Option<Autobind>,
+    /// CpuBind= of node or partition: used if the request has no --cpu-bind of its own
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LEVEL",
+        hide_possible_values = true,
+        value_parser = offered(site_bind, values::CPU_BIND),
+        help_heading = "Rules"
+    )]
+    pub default_cpu_bind: Option<CpuBind>,
+    /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: block over sockets if -m names no order
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub block_by_default: bool,
+
+    /// ConstrainCores=yes in cgroup.conf: a step keeps to the CPUs that slurmd counts [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub constrain_cores: bool,
+
+    /// SlurmdParameters=allow_ecores: slurmd counts efficiency cores too [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub allow_ecores: bool,
+
+    /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
+    #[arg(
+        hide_short_help = true,
+        long,
+        hide_possible_values = true,
+        value_name = "FIXES",
+        value_parser = offered(clap::builder::StringValueParser::new(), values::FIXES),
+        allow_hyphen_values = true,
+        help_heading = "Rules"
+    )]
+    pub fixes: Option<String>,
+
+    /// table, masks, cpus, json, tree, svg, brackets, rankfile [default: table]
+    #[arg(
+        hide_possible_values = true,
+        long,
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
+    pub format: Option<Format>,
+    /// Show for each task why it is there, and what would change it
+    #[arg(long, help_heading = "Output")]
+    pub explain: bool,
+    /// Show the plan's figures: tasks that span objects, cores shared or idle, tasks on each NUMA node
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    pub score: bool,
+    /// Columns that a picture may have [default: the terminal's]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "N",
+        help_heading = "Output"
+    )]
+    pub width: Option<usize>,
+    /// Colours of a picture
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
+    pub color: ColorChoice,
+    /// Read one request per line, print one answer per line; - is stdin
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub batch: Option<PathBuf>,
+
+    /// NAME=VALUE before the srun of a line.
+    #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
+    pub line_variables: Vec<String>,
+    /// The whole line is that of a job, and starts no step.
+    #[arg(long, hide = true)]
+    pub only_job: bool,
+}
+
+/// How an answer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One row per task, for people
+    Table,
+    /// The masks as in the launch message, one line per node
+    Masks,
+    /// One list of CPUs per task, by kernel number
+    Cpus,
+    /// For scripts; its schema has a version
+    Json,
+    /// The machine as boxes, with task numbers in its CPUs
+    Tree,
+    /// The same as a picture for documents and tickets
+    Svg,
+    /// One line per task, as Open MPI draws it: [BB/..][../..]
+    Brackets,
+    /// Open MPI's rank file
+    Rankfile,
+}
+
+/// `TaskPluginParam=autobind=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Autobind {
+    /// No level, as where the site sets nothing
+    None,
+    /// Hardware threads
+    Threads,
+    /// Whole cores
+    Cores,
+    /// Whole sockets
+    Sockets,
+}
+
+/// What a `--binding` that cannot be served leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BindingFail {
+    /// The step runs, on all its CPUs, with a note
+    Unbound,
+    /// The step is refused
+    Refuse,
+}
+
+/// Whose masks a plan has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompatArg {
+    /// With every named fix
+    Berth,
+    /// As task/affinity does it, also where it is wrong
+    Affinity,
+}
+
+/// `CpuBind=` of slurm.conf.
+pub fn site_bind(text: &str) -> Result<CpuBind, TextError> {
+    berth_srun::spelling::cpu_bind(text, Release::NEWEST)
+}

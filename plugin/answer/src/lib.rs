@@ -1,0 +1,36 @@
+//! The dry run as a library: what a request gets on a machine, and every way to show it.
+//! It is pure: no file, no process, no clock, no C. So it runs in the command and in a browser alike.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+pub mod args;
+pub mod columns;
+pub mod fact;
+mod nodes;
+pub mod parents;
+pub mod picture;
+pub mod plan;
+pub mod pool_room;
+pub mod question;
+pub mod shell;
+mod srun_options;
+pub mod text;
+pub mod world;
+
+pub use fact::{By, Fact};
+
+/// A failure that is no refusal of the request.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// A text or a file of the user's that cannot be read.
+#[derive(Debug)]
+pub struct Unreadable(pub String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}

@@ -1,0 +1,102 @@
+//! Machines as pictures: boxes of sockets, NUMA nodes, L3 caches and cores with something in each CPU.
+//! One description, drawn for the terminal by [`tree`] and for documents by [`svg`].
+
+mod areas;
+mod cell;
+mod devices;
+pub mod svg;
+mod tree;
+
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use berth_placement::{CpuId, Device, Machine, SocketKind};
+
+use crate::parents::Parents;
+use areas::Area;
+
+pub use cell::{Cell, Cells, numbers};
+
+/// A machine to be drawn.
+pub struct Picture<'a> {
+    /// The name of its node, where there are several.
+    pub name: Option<String>,
+    machine: &'a Machine,
+    sockets: Vec<Area<'a>>,
+    cells: Cells,
+    /// Devices that no socket is next to.
+    nowhere: Vec<String>,
+}
+
+impl<'a> Picture<'a> {
+    /// Sorts a machine's cores into boxes.
+    pub fn new(machine: &'a Machine, kind: SocketKind, name: Option<String>, cells: Cells) -> Self {
+        Self {
+            name,
+            machine,
+            sockets: areas::sockets(machine, &Parents::new(machine, kind)),
+            cells,
+            nowhere: Vec::new(),
+        }
+    }
+
+    /// The same with devices beside their cores.
+    pub fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
+        self.nowhere = devices::place(&mut self.sockets, self.machine, devices);
+        self
+    }
+
+    /// Devices that no socket is next to, as a line for people.
+    pub fn nowhere(&self) -> Option<String> {
+        let text = self.nowhere.join(", ");
+        (!text.is_empty()).then(|| format!("next to no socket: {text}"))
+    }
+
+    /// What a CPU shows.
+    fn cell(&self, cpu: CpuId) -> Cell {
+        self.cells.get(&cpu).copied().unwrap_or(Cell::Outside)
+    }
+
+    /// Its text.
+    fn text(&self, cpu: CpuId) -> String {
+        self.cell(cpu).text(cpu)
+    }
+}
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// Letters in a line.
+    pub width: usize,
+    /// Whether it shows colours.
+    pub has_colours: bool,
+}
+
+/// Draws pictures for the terminal, with the meaning of their marks.
+///
+/// # Errors
+/// Those of `out`.
+pub fn show(out: &mut impl Write, pictures: &[Picture<'_>], screen: Screen) -> io::Result<()> {
+    let choice = match screen.has_colours {
+        true => ColorChoice::AlwaysAnsi,
+        false => ColorChoice::Never,
+    };
+    let width = screen.width;
+    let mut coloured = AutoStream::new(Vec::new(), choice);
+    coloured.write_all(tree::draw(pictures, width).as_bytes())?;
+    out.write_all(&coloured.into_inner())?;
+    let marks = cell::marks(pictures.iter().map(|picture| &picture.cells));
+    let mut line = String::from("C[…] core C");
+    for (_, mark, _) in marks {
+        if line.chars().count() + 3 + mark.len() > width {
+            writeln!(out, "{line}")?;
+            line = mark.into();
+        } else {
+            line = format!("{line}   {mark}");
+        }
+    }
+    writeln!(out, "{line}")
+}
+
+#[cfg(test)]
+mod tests;

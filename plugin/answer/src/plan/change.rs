@@ -1,0 +1,345 @@
+//! What would change a plan: options that were added to the request, planned again, and kept only if
+//! the new plan differs in the way that is said.
+
+use std::fmt;
+
+use berth_placement::request::distribution::AcrossHosts;
+use berth_placement::{CpuSet, Level, Mapping, Node, Order, Rule, TaskPlan};
+use serde::Serialize;
+
+use super::step;
+use super::step::{Planned, PlannedStep};
+use crate::args::{MappingArgs, PlanArgs};
+use crate::question::Question;
+
+/// More tasks than anybody reads an explanation of are not planned a second time.
+const MOST_TASKS: u32 = 1 << 14;
+
+/// A change that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The options to add, `--cpu-bind=cores`.
+    pub options: String,
+    /// What they do.
+    pub effect: Effect,
+}
+
+/// The difference between the plans, as it is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// More pairs of neighbouring tasks have a socket in common.
+    CloseNeighbours,
+    /// Fewer pairs have.
+    SpreadNeighbours,
+    /// No task has two hardware threads of a core, as some have now.
+    OneThread,
+    /// Every task has as many CPUs as it requests, as not all have now.
+    AsRequested,
+    /// Every task has all of the step's threads of its cores, as not all have now.
+    WholeCores,
+    /// No two tasks share a CPU, as some do now.
+    OwnCpus,
+    /// A level is chosen, where none is now.
+    Level,
+    /// The `--binding` is served.
+    Served,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CloseNeighbours => "puts more neighbouring tasks on one socket",
+            Self::SpreadNeighbours => "puts fewer neighbouring tasks on one socket",
+            Self::OneThread => "gives each task one hardware thread of each of its cores",
+            Self::AsRequested => "gives each task exactly the CPUs that it requests",
+            Self::WholeCores => "gives each task whole cores",
+            Self::OwnCpus => "gives each task CPUs that no other task has",
+            Self::Level => "binds each task to a part of the step's CPUs",
+            Self::Served => "can be served",
+        })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.options, self.effect)
+    }
+}
+
+/// One option, by its long name.
+pub type Added = (&'static str, Option<String>);
+
+/// The changes that do what they say.
+pub fn changes(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Change> {
+    if now.tasks > MOST_TASKS {
+        return Vec::new();
+    }
+    let mut kept: Vec<Change> = Vec::new();
+    for (added, effects) in candidates(args, on, now) {
+        let Some(changed) = with(args, &added) else {
+            continue;
+        };
+        let Ok(Ok(then)) = step(&changed, on) else {
+            continue;
+        };
+        let holds = |effect: &&Effect| is_seen(**effect, on, now, &then);
+        if let Some(effect) = effects.iter().find(holds) {
+            let options: Vec<_> = added.iter().map(spelled).collect();
+            kept.push(Change {
+                options: options.join(" "),
+                effect: *effect,
+            });
+        }
+    }
+    kept
+}
+
+/// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
+/// option that cures it.
+pub(super) fn shared(args: &Question, on: &Node, now: &PlannedStep) -> Option<String> {
+    let is_meant = !args.srun.cpu_bind.asks_nothing() || args.srun.overcommit;
+    let is_alone = now.planned().iter().all(|one| one.plan.tasks.len() < 2);
+    if is_meant || is_alone || now.job.is_some() || is_disjoint(now) {
+        return None;
+    }
+    let cures = changes(args, on, now).into_iter();
+    let cure = cures
+        .into_iter()
+        .find(|one| one.effect == Effect::OwnCpus)?;
+    Some(format!(
+        "{} tasks share CPUs of the step, although there are enough for each; {cure}",
+        now.tasks
+    ))
+}
+
+/// The option as it is typed.
+pub fn spelled((name, value): &Added) -> String {
+    match (*name, value) {
+        ("distribution", Some(value)) => format!("-m {value}"),
+        ("cpus-per-task", Some(value)) => format!("-c {value}"),
+        ("ntasks", Some(value)) => format!("-n {value}"),
+        (name, Some(value)) => format!("--{name}={value}"),
+        (name, None) => format!("--{name}"),
+    }
+}
+
+/// The request with more options behind its own.
+pub fn with(args: &Question, added: &[Added]) -> Option<Question> {
+    let mut changed = args.clone();
+    let others = set_own(&mut changed.typed, added)?;
+    changed.srun = args.srun.with(&others).ok()?;
+    Some(changed)
+}
+
+/// The same for options as they are typed.
+pub fn typed_with(typed: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
+    let mut changed = typed.clone();
+    for (name, value) in set_own(&mut changed, added)? {
+        changed.options.add(name, value);
+    }
+    Some(changed)
+}
+
+/// Sets those options that are berth's own. Returns srun's.
+fn set_own<'a>(
+    typed: &mut PlanArgs,
+    added: &'a [Added],
+) -> Option<Vec<(&'a str, Option<&'a str>)>> {
+    let mut others = Vec::new();
+    for (name, value) in added {
+        match (*name, value) {
+            ("binding", Some(text)) => typed.binding = Some(text.parse().ok()?),
+            ("near", Some(text)) => typed.near = Some(text.parse().ok()?),
+            ("map-by", Some(text)) => {
+                let map = Some(text.parse().ok()?);
+                let mapping = Mapping {
+                    map,
+                    ..Mapping::default()
+                };
+                typed.mapping = MappingArgs(Some(mapping));
+            }
+            (name, value) => others.push((name, value.as_deref())),
+        }
+    }
+    Some(others)
+}
+
+/// Options that may be worth a try, with the effects that they may have, the best first.
+type Candidate = (Vec<Added>, Vec<Effect>);
+
+/// The candidates for the rule that decided.
+fn candidates(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
+    let Some(first) = now.planned().first() else {
+        return Vec::new();
+    };
+    let own = || vec![Effect::OwnCpus, Effect::Level];
+    let levels = || ["cores", "threads"].map(|level| (bind(level), own()));
+    match &first.plan.decision.rule {
+        Rule::Level { level, order, .. } => {
+            let mut all: Vec<_> = other_order(args, *order).into_iter().collect();
+            all.extend(other_level(*level));
+            all
+        }
+        Rule::NoMatch => {
+            let fill = filling(first, on).map(|each| (cpus(each), own()));
+            levels().into_iter().chain(fill).collect()
+        }
+        Rule::Unbound { .. } | Rule::Asked(_) => levels().into(),
+        Rule::Overcommit | Rule::CgroupTooSmall | Rule::TooManyReserved => {
+            fewer(first, now).map(|added| (added, own())).collect()
+        }
+        Rule::BindingFailed => {
+            let most = first.plan.decision.owned.cores / first.tasks.max(1);
+            let amount = Some(format!("linear:{most}"));
+            let binding = (vec![("binding", amount)], vec![Effect::Served]);
+            (most > 0).then_some(binding).into_iter().collect()
+        }
+        Rule::CpusetFailed
+        | Rule::Binding(_)
+        | Rule::Share(..)
+        | Rule::Mapped(_)
+        | Rule::Near(_)
+        | Rule::Narrowed(..)
+        | Rule::Batch => Vec::new(),
+    }
+}
+
+fn bind(level: &str) -> Vec<Added> {
+    vec![("cpu-bind", Some(level.into()))]
+}
+
+fn cpus(each: u32) -> Vec<Added> {
+    vec![("cpus-per-task", Some(each.to_string()))]
+}
+
+fn other_level(level: Level) -> Vec<Candidate> {
+    match level {
+        Level::Cores => {
+            let hint = vec![("hint", Some("nomultithread".into()))];
+            let hint = (hint, vec![Effect::OneThread]);
+            vec![hint, (bind("threads"), vec![Effect::AsRequested])]
+        }
+        Level::Threads => vec![(bind("cores"), vec![Effect::WholeCores])],
+        Level::Sockets | Level::Ldoms => {
+            vec![(bind("cores"), vec![Effect::OwnCpus, Effect::AsRequested])]
+        }
+    }
+}
+
+/// As many tasks as there are CPUs, and one CPU for each task.
+fn fewer(planned: &Planned, now: &PlannedStep) -> impl Iterator<Item = Vec<Added>> {
+    let each = planned.request.cpus_per_task.max(1);
+    let tasks = (planned.plan.decision.owned.threads / each) * now.node_count();
+    let fewer = tasks > 0 && tasks < now.tasks;
+    let tasks = fewer.then(|| vec![("ntasks", Some(tasks.to_string()))]);
+    tasks.into_iter().chain((each > 1).then(|| cpus(1)))
+}
+
+/// The other order over the sockets, with the nodes in the order that is requested.
+fn other_order(args: &Question, order: Order) -> Option<Candidate> {
+    let asked = args.srun.distribution.unwrap_or_default();
+    let hosts = match asked.hosts {
+        AcrossHosts::Cyclic => "cyclic",
+        AcrossHosts::Plane | AcrossHosts::Arbitrary => return None,
+        _ => "block",
+    };
+    let (sockets, effect) = match order {
+        Order::Block => ("cyclic", Effect::SpreadNeighbours),
+        Order::Cyclic | Order::Fcyclic => ("block", Effect::CloseNeighbours),
+    };
+    let value = Some(format!("{hosts}:{sockets}"));
+    Some((vec![("distribution", value)], vec![effect]))
+}
+
+/// The `-c` with which the tasks of a node fill its step's CPUs.
+fn filling(planned: &Planned, on: &Node) -> Option<u32> {
+    let owned = planned.plan.decision.owned.threads;
+    let single = planned.request.cpu_bind.one_thread || planned.on(on).counts_cores();
+    let each = owned / planned.tasks.max(1);
+    let fills = !single && each > planned.request.cpus_per_task && each * planned.tasks == owned;
+    fills.then_some(each)
+}
+
+/// Whether the new plan differs in the way that is said.
+fn is_seen(effect: Effect, on: &Node, now: &PlannedStep, then: &PlannedStep) -> bool {
+    let every = |step: &PlannedStep, holds: &dyn Fn(&Planned, &TaskPlan) -> bool| {
+        let mut planned = step.planned().iter();
+        planned.all(|one| one.plan.tasks.iter().all(|task| holds(one, task)))
+    };
+    let turns = |holds: &dyn Fn(&Planned, &TaskPlan) -> bool| {
+        then.is_bound() && !every(now, holds) && every(then, holds)
+    };
+    match effect {
+        Effect::CloseNeighbours => neighbours(on, then) > neighbours(on, now),
+        Effect::SpreadNeighbours => neighbours(on, then) < neighbours(on, now),
+        Effect::OneThread => {
+            turns(&|one, task| threads_of_cores(one.on(on), &task.cpus).all(|(has, _)| has <= 1))
+        }
+        Effect::AsRequested => turns(&|one, task| {
+            let asked = one.request.cpus_per_task;
+            one.plan.decision.cpus_per_task == asked && task.cpus.count() as u32 == asked
+        }),
+        Effect::WholeCores => {
+            turns(&|one, task| threads_of_cores(one.on(on), &task.cpus).all(|(has, of)| has == of))
+        }
+        Effect::OwnCpus => then.is_bound() && !is_disjoint(now) && is_disjoint(then),
+        Effect::Level => {
+            let has_level = |step: &PlannedStep| {
+                let mut rules = step.plans().map(|(_, plan)| &plan.decision.rule);
+                rules.all(|rule| matches!(rule, Rule::Level { .. }))
+            };
+            let narrow = |one: &Planned, task: &TaskPlan| task.cpus != one.plan.decision.own;
+            then.is_bound() && !has_level(now) && has_level(then) && every(then, &narrow)
+        }
+        Effect::Served => {
+            let mut rules = then.plans().map(|(_, plan)| &plan.decision.rule);
+            rules.all(|rule| matches!(rule, Rule::Binding(_)))
+        }
+    }
+}
+
+/// How many of each touched core's hardware threads a task has, and how many the core has.
+fn threads_of_cores<'a>(
+    on: &'a Node,
+    cpus: &'a CpuSet,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let cores = on.table().cores.iter();
+    let counts = cores.map(|core| {
+        let has = core.iter().filter_map(|pu| on.table().cpu(*pu));
+        (has.filter(|cpu| cpus.contains(*cpu)).count(), core.len())
+    });
+    counts.filter(|(has, _)| *has > 0)
+}
+
+/// Whether no two tasks of a node share a CPU.
+fn is_disjoint(step: &PlannedStep) -> bool {
+    step.planned().iter().all(|one| {
+        let mut seen = CpuSet::new();
+        one.plan.is_bound()
+            && one.plan.tasks.iter().all(|task| {
+                let is_new = !seen.intersects(&task.cpus);
+                task.cpus.iter().for_each(|cpu| seen.insert(cpu));
+                is_new
+            })
+    })
+}
+
+/// How many pairs of neighbouring tasks of a node have a socket in common, over all nodes.
+fn neighbours(on: &Node, step: &PlannedStep) -> usize {
+    let of_node = |node: u32| {
+        let planned = step.planned_on(node);
+        let on = planned.on(on);
+        let sockets = on.table().sockets.iter();
+        let sockets: Vec<CpuSet> = sockets
+            .map(|pus| on.table().cpus(pus.iter().copied()))
+            .collect();
+        let pairs = planned.plan.tasks.windows(2);
+        let common = |pair: &&[TaskPlan]| {
+            let on_both = |socket: &CpuSet| pair.iter().all(|task| task.cpus.intersects(socket));
+            sockets.iter().any(on_both)
+        };
+        pairs.filter(common).count()
+    };
+    (0..step.node_count()).map(of_node).sum()
+}

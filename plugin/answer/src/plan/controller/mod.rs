@@ -1,0 +1,269 @@
+//! slurmctld's answer to the line: the job's nodes with their cores, and the step's. It is asked only
+//! where no option says what the step owns.
+
+mod cluster;
+mod inside;
+mod nodes;
+mod only_job;
+mod words;
+
+use std::fmt;
+
+use berth_placement::Node;
+use berth_placement::controller::select::{
+    self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
+};
+use berth_placement::sets::count::counted;
+use berth_srun::options::{Command as Program, passed_by};
+use berth_srun::reading::selection::{self, Selection};
+use berth_srun::{Line, line};
+
+use super::given::uncounted;
+use super::job_line;
+use super::owns::{is_listed, is_whole};
+use crate::args::Kept;
+use crate::question::Question;
+use crate::{Failure, Unreadable};
+pub use cluster::gives_whole_nodes;
+pub(super) use nodes::Granted;
+pub(super) use only_job::{JobNode, OnlyJob, only_job};
+
+/// Why there is no grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The job or the step would not run, with what would happen.
+    Refused(String),
+    /// The command itself would not take the line.
+    Usage(String),
+    /// The model does not know it.
+    NotModelled(String),
+    /// Something cannot be read.
+    Failed(String),
+}
+
+/// A line that its own command would not take: it is wrong, whatever slurmctld would say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable(String);
+
+impl Unusable {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+impl NoAnswer {
+    /// Why the step would not run; else why there can be no answer.
+    ///
+    /// # Errors
+    /// A line that is wrong, and something that cannot be read.
+    pub(super) fn into_reason(self) -> Result<String, Failure> {
+        match self {
+            Self::Usage(why) => Err(Unusable(why).into()),
+            Self::Failed(why) => Err(Unreadable(why).into()),
+            why => Ok(why.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
+            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
+        }
+    }
+}
+
+/// Why a node does not start the job, with the size of the nodes that were assumed.
+pub(super) fn with_size(why: &str, on: &Node) -> String {
+    format!("{why}; a node like this has {}", size(on))
+}
+
+/// `2 CPUs on 1 core`
+fn size(on: &Node) -> String {
+    let table = on.table();
+    let cpus = counted(table.numbered().count(), "CPU");
+    format!("{cpus} on {}", counted(table.cores.len(), "core"))
+}
+
+/// Nodes that a request without `-N` may be spread over, to say how many it would need.
+const MOST_NEEDED: usize = 64;
+
+/// Whether slurmctld's model decides what the step owns.
+pub fn is_asked(args: &Question) -> bool {
+    args.standing.has_looked && !is_listed(args) && !is_whole(args) && !args.step
+}
+
+/// Asks.
+///
+/// # Errors
+/// [`NoAnswer`], with what would happen instead of a start.
+pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
+    let wanted = wanted(args)?;
+    if let Some(job) = args.standing.job.as_ref().filter(|_| args.job.is_none()) {
+        return inside::granted(args, on, &wanted, job);
+    }
+    let outer = args.job_line().transpose()?;
+    let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
+    let asked = cluster::asked(args, on, of_job)?;
+    let nodes = asked.cluster.nodes.len() as u32;
+    let tasks = args.srun.tasks();
+    if let Some(why) = uncounted(tasks, nodes, tasks.div_ceil(nodes.max(1))) {
+        return Err(NoAnswer::Refused(why));
+    }
+    let answer = match &outer {
+        None => started(&asked.cluster, &wanted),
+        Some(outer) => {
+            let client = selection::client(outer.program);
+            inside_job(&asked.cluster, client, &outer.wanted, &wanted)
+        }
+    };
+    match answer {
+        Ok((job, step)) => {
+            // A node has the name that somebody gave it.
+            let is_named = !asked.is_assumed || args.srun.nodelist.is_some();
+            let made = nodes::Made {
+                cluster: &asked.cluster,
+                job: &job,
+                step: &step,
+            };
+            Ok(made.granted(on, is_named, asked.fact))
+        }
+        Err(NoAnswer::Refused(why)) if asked.is_assumed && outer.is_none() => {
+            let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
+            let needed = needed(on, &wanted, &asked.cluster, starts);
+            let needed = needed.unwrap_or_else(|| with_size(&why, on));
+            Err(NoAnswer::Refused(needed))
+        }
+        Err(why) => Err(why),
+    }
+}
+
+/// What the request asks of slurmctld. All that concerns it is modelled.
+fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
+    let line = Line {
+        given: given(args),
+        ..Line::default()
+    };
+    job_line::wanted(&line, Program::Srun, args.srun.release)
+}
+
+/// The options of the request, without those of the job around it.
+pub(super) fn given(args: &Question) -> Vec<line::Given> {
+    let given = |kept: &Kept| line::Given {
+        variable: kept.variable.clone(),
+        ..line::Given::typed(&kept.name, kept.value.clone())
+    };
+    let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
+    let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
+    kept.map(given).collect()
+}
+
+/// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
+pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
+    let release = args.srun.release;
+    let Some(Ok(job)) = args.job_line() else {
+        return Vec::new();
+    };
+    let passed = |given: &line::Given| {
+        Some(Kept {
+            variable: Some(passed_by(&given.name, release)?.into()),
+            is_jobs: true,
+            ..Kept::typed(&given.name, given.value.as_deref())
+        })
+    };
+    job.given.iter().filter_map(passed).collect()
+}
+
+/// Why the job of `--job` would not start; none if it would, or if the model does not know.
+pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
+    let line = args.job_line().filter(|_| is_asked(args))?;
+    match line.and_then(|line| only_job(args, on, line)) {
+        Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
+        _ => None,
+    }
+}
+
+/// A job that would start on idle nodes, with its own step.
+fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
+    let job = of_job(
+        Client::Srun,
+        select::job(cluster, Client::Srun, &wanted.options),
+    )?;
+    let step = of_step(select::own_step(cluster, &wanted.options, &job))?;
+    Ok((job, step))
+}
+
+/// A job that would start on idle nodes, with a step inside it while no other runs.
+fn inside_job(
+    cluster: &Cluster,
+    client: Client,
+    outer: &Selection,
+    wanted: &Selection,
+) -> Result<(JobGrant, StepGrant), NoAnswer> {
+    let job = of_job(client, select::job(cluster, client, &outer.options))?;
+    let step = select::step_inside(cluster, &outer.options, &job, &wanted.options);
+    Ok((job, of_step(step)?))
+}
+
+fn of_job(client: Client, answer: JobAnswer) -> Result<JobGrant, NoAnswer> {
+    match answer {
+        JobAnswer::Granted(job) => Ok(job),
+        JobAnswer::Waits(wait) => Err(NoAnswer::Refused(words::waits(wait).into())),
+        JobAnswer::Refused(JobRefusal::Client(why)) => {
+            Err(NoAnswer::Usage(words::client_refusal(client, why)))
+        }
+        JobAnswer::Refused(why) => Err(NoAnswer::Refused(words::job_refusal(&why))),
+        JobAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
+    }
+}
+
+fn of_step(answer: StepAnswer) -> Result<StepGrant, NoAnswer> {
+    match answer {
+        StepAnswer::Granted(step) => Ok(step),
+        StepAnswer::Waits => {
+            let why = "the step waits until other steps of the job end";
+            Err(NoAnswer::Refused(why.into()))
+        }
+        StepAnswer::Refused(StepRefusal::Client(why)) => {
+            Err(NoAnswer::Usage(words::client_refusal(Client::Srun, why)))
+        }
+        StepAnswer::Refused(why) => Err(NoAnswer::Refused(words::step_refusal(why))),
+        StepAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
+    }
+}
+
+/// A request that leaves the nodes open and does not fit one of them: how many it takes.
+fn needed(
+    on: &Node,
+    wanted: &Selection,
+    one: &Cluster,
+    starts: impl Fn(&Cluster) -> bool,
+) -> Option<String> {
+    if wanted.options.nodes.is_some() || !wanted.options.node_names.is_empty() {
+        return None;
+    }
+    let mut cluster = one.clone();
+    let count = (2..=MOST_NEEDED).find(|number| {
+        cluster
+            .nodes
+            .push(cluster::like(on, &format!("more{number}")));
+        starts(&cluster)
+    })?;
+    let what = match count {
+        2 => "waits for a second node".to_string(),
+        count => format!("waits for {count} nodes"),
+    };
+    Some(format!(
+        "the job {what}: one node like this, with {}, is too small for it; plan on several with -N {count}",
+        size(on)
+    ))
+}

@@ -1,0 +1,137 @@
+//! The nodes of a step that slurmctld gave: their names, cores and tasks, and a machine for each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_placement::controller::select::{Cluster, CoreSet, JobGrant, StepGrant, StepNode};
+use berth_placement::{CoreIdx, Machine, Node, Numbering, Shape};
+
+use crate::Fact;
+use crate::nodes::Names;
+use crate::plan::owns::listed;
+
+/// What slurmctld gives.
+pub(in crate::plan) struct Granted {
+    pub names: Names,
+    pub nodes: Vec<Part>,
+    pub tasks: u32,
+    pub fact: Fact,
+    /// Whether slurmctld may choose other nodes.
+    pub nodes_assumed: bool,
+    /// The names of all nodes of the job.
+    pub of_job: Vec<String>,
+}
+
+/// A node of the step.
+pub(in crate::plan) struct Part {
+    pub job: Vec<CoreIdx>,
+    pub step: Vec<CoreIdx>,
+    pub tasks: u32,
+    /// The node, if it is another than the given machine.
+    pub on: Option<Arc<Node>>,
+}
+
+/// The model's answer.
+pub(super) struct Made<'a> {
+    pub cluster: &'a Cluster,
+    pub job: &'a JobGrant,
+    pub step: &'a StepGrant,
+}
+
+/// Sockets, cores, threads, and CPUs of a node.
+type Counts = (u32, u32, u32, u32);
+
+impl Made<'_> {
+    /// The nodes of the step. One that is counted as the given machine is taken to be like it; another
+    /// one is a machine of that many sockets, cores and threads, with its CPUs in blocks.
+    pub(super) fn granted(&self, on: &Node, is_named: bool, fact: Fact) -> Granted {
+        let mut others: HashMap<Counts, Option<Arc<Node>>> = HashMap::new();
+        let shape = on.shape();
+        let cpus = shape.core_count()
+            * if shape.cpus_are_cores {
+                1
+            } else {
+                shape.threads
+            };
+        let given: Counts = (shape.sockets, shape.cores, shape.threads, cpus);
+        others.insert(given, None);
+        let mut machine = |node: &StepNode| {
+            let node = &self.cluster.nodes[node.node];
+            let (cores, threads) = (node.cores_per_socket, node.threads_per_core);
+            let counts = (node.sockets, cores, threads, node.cpus);
+            others
+                .entry(counts)
+                .or_insert_with(|| regular(counts, on))
+                .clone()
+        };
+        let nodes = self.step.nodes.iter().map(|node| Part {
+            on: machine(node),
+            job: self.cores_of_job(node),
+            step: cores(&node.cores),
+            tasks: node.tasks,
+        });
+        let name = |node: &StepNode| self.cluster.nodes[node.node].name.clone();
+        let nodes: Vec<_> = nodes.collect();
+        let fact = Fact {
+            value: match fact.value.is_empty() {
+                true => in_words(&nodes),
+                false => fact.value,
+            },
+            ..fact
+        };
+        Granted {
+            nodes,
+            names: match is_named {
+                true => Names::Listed(self.step.nodes.iter().map(name).collect()),
+                false => Names::Numbered,
+            },
+            tasks: self.step.tasks,
+            fact,
+            nodes_assumed: self.job.nodes_assumed,
+            of_job: self.names_of_job(),
+        }
+    }
+
+    fn names_of_job(&self) -> Vec<String> {
+        let nodes = self.job.nodes.iter();
+        nodes
+            .map(|granted| self.cluster.nodes[granted.node].name.clone())
+            .collect()
+    }
+
+    fn cores_of_job(&self, node: &StepNode) -> Vec<CoreIdx> {
+        let mut nodes = self.job.nodes.iter();
+        let found = nodes.find(|granted| granted.node == node.node);
+        found
+            .map(|granted| cores(&granted.cores))
+            .unwrap_or_default()
+    }
+}
+
+/// `cores 0-3`, or what differs from node to node in short.
+fn in_words(nodes: &[Part]) -> String {
+    match nodes {
+        [one] if one.job == one.step => format!("cores {}", listed(&one.step)),
+        [one] => format!(
+            "cores {} of the job's {}",
+            listed(&one.step),
+            listed(&one.job)
+        ),
+        several => {
+            let cores: usize = several.iter().map(|part| part.step.len()).sum();
+            format!("{cores} cores on {} nodes", several.len())
+        }
+    }
+}
+
+pub(super) fn cores(set: &CoreSet) -> Vec<CoreIdx> {
+    set.iter().map(CoreIdx).collect()
+}
+
+fn regular((sockets, cores, threads, cpus): Counts, on: &Node) -> Option<Arc<Node>> {
+    let machine = Machine::regular(sockets, cores, threads, Numbering::Block)?;
+    let mut shape = Shape::of(&machine, on.socket());
+    shape.cpus_are_cores = cpus == sockets * cores;
+    let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
+    Some(Arc::new(node))
+}

@@ -1,0 +1,85 @@
+//! A job without a step: its nodes and cores, and the first of its nodes, on which a batch script runs.
+
+use std::sync::Arc;
+
+use berth_placement::Node;
+use berth_placement::controller::select::{self, Cluster, StepGrant, StepNode};
+use berth_srun::reading::selection;
+
+use super::{Granted, NoAnswer, cluster, needed, nodes, of_job, with_size};
+use crate::plan::job_line::JobLine;
+use crate::plan::owns::listed;
+use crate::question::Question;
+
+/// What slurmctld gives a job.
+pub(in crate::plan) struct OnlyJob {
+    pub line: Arc<JobLine>,
+    /// The tasks of its record.
+    pub tasks: u32,
+    pub nodes: Vec<JobNode>,
+    /// The first node, with all of the job's cores there.
+    pub first: Granted,
+}
+
+/// One node of a job.
+pub(in crate::plan) struct JobNode {
+    pub name: String,
+    /// Slurm's numbers of its cores.
+    pub cores: String,
+    /// The CPUs that slurmctld counts for the job there.
+    pub cpus: u32,
+}
+
+/// Asks for the job of a line.
+///
+/// # Errors
+/// [`NoAnswer`], with what would happen instead of a start.
+pub(in crate::plan) fn only_job(
+    args: &Question,
+    on: &Node,
+    line: Arc<JobLine>,
+) -> Result<OnlyJob, NoAnswer> {
+    let client = selection::client(line.program);
+    let asked = cluster::asked(args, on, &line.wanted)?;
+    let job = of_job(
+        client,
+        select::job(&asked.cluster, client, &line.wanted.options),
+    );
+    let job = match job {
+        Ok(job) => job,
+        Err(NoAnswer::Refused(why)) if asked.is_assumed => {
+            let options = &line.wanted.options;
+            let starts =
+                |cluster: &Cluster| of_job(client, select::job(cluster, client, options)).is_ok();
+            let needed = needed(on, &line.wanted, &asked.cluster, starts);
+            let needed = needed.unwrap_or_else(|| with_size(&why, on));
+            return Err(NoAnswer::Refused(needed));
+        }
+        Err(why) => return Err(why),
+    };
+    let first = job.nodes.iter().take(1).map(|granted| StepNode {
+        node: granted.node,
+        cores: granted.cores.clone(),
+        tasks: 1,
+    });
+    let made = nodes::Made {
+        cluster: &asked.cluster,
+        job: &job,
+        step: &StepGrant {
+            nodes: first.collect(),
+            tasks: 1,
+        },
+    };
+    let nodes = job.nodes.iter().map(|granted| JobNode {
+        name: asked.cluster.nodes[granted.node].name.clone(),
+        cores: listed(&nodes::cores(&granted.cores)),
+        cpus: granted.cpus,
+    });
+    let is_named = !asked.is_assumed || !line.wanted.options.node_names.is_empty();
+    Ok(OnlyJob {
+        tasks: job.tasks,
+        nodes: nodes.collect(),
+        first: made.granted(on, is_named, asked.fact),
+        line,
+    })
+}

@@ -1,0 +1,209 @@
+//! A job's cpuset in a plan: what the request asks, and the choice in words and for scripts.
+
+use std::collections::BTreeMap;
+
+use berth_placement::controller::select::options::LineOptions;
+use berth_placement::request::cpuset::{Attributes, Choice, Given};
+use berth_placement::sets::count::counted;
+use berth_placement::{
+    ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset,
+};
+use berth_srun::submission::cpuset::{ncpus, on_a_node};
+use serde::Serialize;
+
+use super::step::PlannedStep;
+use crate::question::Question;
+
+impl Question {
+    /// The cpuset that the request and its partition ask for.
+    pub fn asked_cpuset(&self) -> Option<StepCpuset> {
+        match self.merged_cpuset().ok()?? {
+            CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
+                asked,
+                job_nodes: self.least_nodes(),
+            })),
+            asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
+            CpusetRequest::None => None,
+        }
+    }
+
+    /// The number of CPUs on each node that the submitting command would write into the request.
+    pub(super) fn ncpus_of_line(&self) -> Option<u32> {
+        match self.job_line().and_then(Result::ok) {
+            Some(job) => of_job(&job.wanted.options).0,
+            None => ncpus(&self.srun),
+        }
+    }
+
+    fn least_nodes(&self) -> u32 {
+        match self.job_line().and_then(Result::ok) {
+            Some(job) => of_job(&job.wanted.options).1,
+            None => self.srun.nodes.map_or(1, |nodes| nodes.least),
+        }
+    }
+
+    /// The site's cpuset that a request names.
+    fn of_site(&self, asked: &CpusetRequest) -> Option<Given> {
+        let CpusetRequest::Static(named) = asked else {
+            return None;
+        };
+        let mut sets = self.site_cpusets()?.sets.iter();
+        let set = sets.find(|set| set.name == named.name.as_str())?;
+        let mems = CpuSet::from_list(&set.mems).ok();
+        let options = format!("CPUSET_OPTIONS={}", set.options);
+        let options = options.parse().ok().filter(|_| !set.options.is_empty());
+        Some(Given {
+            asked: asked.clone(),
+            cpus: CpuSet::from_list(&set.cpus).ok()?,
+            mems: mems.map(|mems| mems.iter().map(|node| NumaId(node.0)).collect()),
+            attributes: match options {
+                Some(CpusetRequest::Dynamic(words)) => words.attributes,
+                _ => Attributes::default(),
+            },
+        })
+    }
+
+    /// Why the cpuset of a request cannot be planned.
+    pub(super) fn unknown_cpuset(&self) -> Option<String> {
+        let asked = match self.merged_cpuset() {
+            Ok(asked) => asked?,
+            Err(why) => return Some(why),
+        };
+        let CpusetRequest::Static(named) = &asked else {
+            return None;
+        };
+        if self.of_site(&asked).is_some() {
+            return None;
+        }
+        let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
+        if sets.is_empty() {
+            return Some(format!(
+                "not modelled: --cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
+                 the node",
+                named.name
+            ));
+        }
+        let names: Vec<_> = sets.iter().map(|set| set.name.as_str()).collect();
+        Some(format!(
+            "--cpuset: this node has no static cpuset {}; it has {}",
+            named.name,
+            names.join(", ")
+        ))
+    }
+}
+
+/// The number of CPUs on each node that a job's line asks for, and the least number of its nodes.
+fn of_job(options: &LineOptions) -> (Option<u32>, u32) {
+    let nodes = options
+        .nodes
+        .as_ref()
+        .map(|nodes| (nodes.least, nodes.most));
+    let least = nodes.map_or(1, |(least, _)| least);
+    let tasks = options.tasks.unwrap_or(least);
+    let per_node = options.tasks_per_node;
+    if (options.tasks, per_node, options.cpus_per_task) == (None, None, None) {
+        return (None, least);
+    }
+    (
+        on_a_node(tasks, per_node, nodes, options.cpus_per_task),
+        least,
+    )
+}
+
+/// A cpuset for scripts.
+#[derive(Serialize)]
+pub(super) struct CpusetJson {
+    request: String,
+    cpus: String,
+    ncpus: u32,
+    /// `threads` or `cores`: what `ncpus` counts.
+    counts: &'static str,
+    radius: u32,
+    memory_nodes: String,
+    /// `open`, `preferred` or `only`.
+    memory: &'static str,
+    exclusive: bool,
+    /// `best_fit`, `first_fit` or `given`.
+    chosen_by: &'static str,
+    rejected: Vec<String>,
+}
+
+impl CpusetJson {
+    fn of(set: &ChosenSet) -> Self {
+        Self {
+            request: set.asked.to_string(),
+            cpus: set.cpus.to_string(),
+            ncpus: set.count,
+            counts: if set.counts_cores { "cores" } else { "threads" },
+            radius: set.radius,
+            memory_nodes: set.mems.to_string(),
+            memory: match set.memory {
+                SetMemory::Open => "open",
+                SetMemory::Preferred => "preferred",
+                SetMemory::Only { .. } => "only",
+            },
+            exclusive: set.exclusive,
+            chosen_by: match set.from {
+                SetFrom::BestFit => "best_fit",
+                SetFrom::FirstFit => "first_fit",
+                SetFrom::Given => "given",
+            },
+            rejected: set.rejected.iter().map(rejected).collect(),
+        }
+    }
+
+    /// Those of a step, by the number of tasks on a node.
+    pub(super) fn of_step(step: &PlannedStep) -> BTreeMap<u32, Self> {
+        let sets = step
+            .plans()
+            .filter_map(|(count, plan)| Some((count, Self::of(plan.cpuset.as_ref()?))));
+        sets.collect()
+    }
+}
+
+/// What was not chosen, for `--explain`; the choice stands at the head of the answer.
+pub(super) fn not_chosen(set: &ChosenSet) -> Vec<String> {
+    let not = set.rejected.iter().map(rejected);
+    not.map(|why| format!("not         {why}")).collect()
+}
+
+/// The choice in one line.
+pub(super) fn in_words(set: &ChosenSet) -> String {
+    let by = match set.from {
+        SetFrom::BestFit => "best fit: the smallest radius that holds the number",
+        SetFrom::FirstFit => "first fit: the first free ones",
+        SetFrom::Given => "an earlier step of the job has it",
+    };
+    let unit = if set.counts_cores { "core" } else { "CPU" };
+    let memory = match set.memory {
+        SetMemory::Open => String::new(),
+        SetMemory::Preferred => format!("; memory comes from NUMA nodes {} first", set.mems),
+        SetMemory::Only { .. } => format!("; memory comes from NUMA nodes {} alone", set.mems),
+    };
+    let exclusive = if set.exclusive { ", exclusive" } else { "" };
+    format!(
+        "CPUs {} ({}, radius {}{exclusive}), {by}{memory}",
+        set.cpus,
+        counted(set.count, unit),
+        set.radius
+    )
+}
+
+/// CPUs that were not chosen, and why.
+fn rejected(what: &Rejected) -> String {
+    match what {
+        Rejected::NotOwned(cpus) => format!("CPUs {cpus} of CPU_LIST: the job does not own them"),
+        Rejected::NotListed(cpus) => format!("CPUs {cpus}: CPU_LIST does not name them"),
+        Rejected::Taken(cpus) => format!("CPUs {cpus}: others hold them"),
+        Rejected::Avoided(cpus) => format!("CPUs {cpus}: they are in other cpusets"),
+        Rejected::Isolated(cpus) => format!("CPUs {cpus}: the kernel isolates them"),
+        Rejected::ExclusiveMemory(mems) => {
+            format!("NUMA nodes {mems}: another cpuset wants their memory for itself")
+        }
+        Rejected::PartOfNode(node) => format!("NUMA node {node}: the job does not own it whole"),
+        Rejected::Radius { radius, holds } => format!(
+            "radius {radius}: one cpuset of it has {} at the most",
+            counted(*holds, "CPU")
+        ),
+    }
+}

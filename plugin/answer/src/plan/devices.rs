@@ -1,0 +1,79 @@
+//! The devices that a `--near` gives to tasks, in words: for tables, explanations and scripts.
+
+use berth_placement::{Device, NearRefusal, Node, Plan};
+use serde::Serialize;
+
+use super::step::Planned;
+use crate::question::Question;
+
+/// A device of a task.
+#[derive(Serialize)]
+pub(super) struct DeviceJson {
+    /// `0000:d1:00.0`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pci: Option<String>,
+    /// Its names in the operating system.
+    names: Vec<String>,
+    kind: &'static str,
+    /// CPUs next to it.
+    cpus: String,
+}
+
+/// A text for the user. A synthetic machine has no devices, and no administrator can look for them.
+pub(super) fn of_machine(args: &Question, text: String) -> String {
+    let near = args.asked_near().filter(|_| args.standing.is_synthetic);
+    let Some(near) = near else { return text };
+    let instead = format!(
+        "--near={near} requests cores next to a device; the synthetic machine \"{}\" has no devices; \
+         give --machine FILE.xml, the file of a node that has them (lstopo FILE.xml writes it there), \
+         or leave --near out",
+        args.machine
+    );
+    text.replace(&NearRefusal::Unknown(near).to_string(), &instead)
+}
+
+/// The devices of a task and how far they are, as cells of a table.
+pub(super) fn of_task(on: &Node, plan: &Plan, id: usize) -> [String; 2] {
+    [
+        labels(on, plan, id).unwrap_or_default(),
+        distance(plan, id).unwrap_or_default(),
+    ]
+}
+
+/// `0000:d1:00.0 (ib0), …`
+pub(super) fn labels(on: &Node, plan: &Plan, id: usize) -> Option<String> {
+    plan.near.as_ref()?;
+    let labels: Vec<_> = devices(on, plan, id).map(Device::label).collect();
+    Some(labels.join(", "))
+}
+
+/// `same L3`
+pub(super) fn distance(plan: &Plan, id: usize) -> Option<String> {
+    let task = plan.near.as_ref()?.tasks.get(id)?;
+    Some(task.distance.to_string())
+}
+
+/// The step's devices as a task is to see them, each by its number among them.
+pub(super) fn order(planned: &Planned, id: usize) -> Vec<u32> {
+    let asked = planned.request.near.as_ref();
+    let near = asked.zip(planned.plan.near.as_ref());
+    near.map_or(Vec::new(), |(asked, near)| near.order(id, asked.own))
+}
+
+/// The same for scripts.
+pub(super) fn json(on: &Node, plan: &Plan, id: usize) -> Vec<DeviceJson> {
+    let one = |device: &Device| DeviceJson {
+        pci: device.pci.map(|pci| pci.address.to_string()),
+        names: device.names.clone(),
+        kind: device.kind.name(),
+        cpus: device.cpus.to_string(),
+    };
+    devices(on, plan, id).map(one).collect()
+}
+
+fn devices<'a>(on: &'a Node, plan: &'a Plan, id: usize) -> impl Iterator<Item = &'a Device> {
+    let near = plan.near.iter();
+    let all = on.machine().map_or(&[][..], |machine| machine.devices());
+    near.flat_map(move |near| near.devices(id))
+        .filter_map(|at| all.get(at as usize))
+}

@@ -1,0 +1,308 @@
+//! The line of a job: its command, what it asks of slurmctld, the variables that its command reads,
+//! and the batch script with its `#SBATCH` lines.
+//! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
+
+use std::sync::Arc;
+
+use berth_srun::line::{Given, Trouble};
+use berth_srun::options::{Command as Program, job_variables, nearest};
+use berth_srun::reading::selection::{self, Selection};
+use berth_srun::submission::{directives, two_names};
+use berth_srun::{Line, Release, line};
+
+use super::controller::NoAnswer;
+use super::foreign;
+use crate::args::ForeignOption;
+use crate::question::Question;
+use crate::shell::scan;
+use crate::world::{ScriptFile, World};
+use crate::{By, Fact};
+
+/// A job as its line asks for it.
+#[derive(Clone, Debug)]
+pub struct JobLine {
+    pub program: Program,
+    pub wanted: Selection,
+    /// Its options, as they were given.
+    pub given: Vec<Given>,
+    /// Its options that are none of Slurm's.
+    pub foreign: Vec<ForeignOption>,
+    pub script: Script,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// Nothing that slurmd starts: the command is no sbatch.
+    None,
+    /// A batch script with its name.
+    Read { name: String, text: Vec<u8> },
+    /// A batch script that cannot be read, with the reason.
+    Unread(String),
+    /// There is no file of this name where sbatch looks for it, or none that it can read.
+    Missing { name: String, why: String },
+}
+
+/// An srun of a batch script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScriptStep {
+    /// Its line, from 1.
+    pub line: usize,
+    /// The command as it stands there.
+    pub text: String,
+}
+
+impl JobLine {
+    /// An option of berth's own, which the job's steps take over.
+    pub(super) fn own(&self, name: &str) -> Option<&str> {
+        let is_own = |given: &&Given| {
+            let sure = given.name.strip_prefix("berth-");
+            sure.unwrap_or(&given.name) == name
+        };
+        self.given.iter().rfind(is_own)?.value.as_deref()
+    }
+
+    /// The variables that its command takes options from.
+    pub(super) fn variables(&self) -> Option<Fact> {
+        let pair = |given: &Given| {
+            let value = given.value.as_deref().unwrap_or_default();
+            Some(format!("{}={value}", given.variable.as_ref()?))
+        };
+        let pairs: Vec<_> = self.given.iter().filter_map(pair).collect();
+        let source = format!("variables that {} reads", self.program.name());
+        let found = || Fact::new("options", pairs.join(" "), By::Found, source);
+        (!pairs.is_empty()).then(found)
+    }
+}
+
+impl Question {
+    /// The job around the request, if `--job` gives its line.
+    pub(super) fn job_line(&self) -> Option<Result<Arc<JobLine>, NoAnswer>> {
+        self.job_read.clone()
+    }
+
+    /// Reads that line, with the variables that its command would find.
+    pub fn read_job(&mut self, world: &dyn World) {
+        let text = self.job.as_deref();
+        let variable = |name: &str| self.variable(name);
+        let read = |text| read(text, self.srun.release, variable, world).map(Arc::new);
+        self.job_read = text.map(read);
+    }
+}
+
+/// Reads a line. `variable` has the variables that its command finds.
+///
+/// # Errors
+/// [`NoAnswer`]: the command refuses it, or something in it is not modelled.
+pub(super) fn read(
+    text: &str,
+    release: Release,
+    variable: impl Fn(&str) -> Option<String>,
+    world: &dyn World,
+) -> Result<JobLine, NoAnswer> {
+    let failed = |why: &str| NoAnswer::Failed(format!("--job {text}: {why}"));
+    let words = shlex::split(text).ok_or_else(|| failed("a quote is not closed; close it"))?;
+    let named = words.first().and_then(|word| Program::named(word));
+    let program = named.ok_or_else(|| failed("write a line such as 'salloc -n8 -c2'"))?;
+    let mut line = line::read(words.get(1..).unwrap_or_default(), program, Some(release));
+    let script = match program {
+        Program::Sbatch => of_sbatch(&line, world),
+        Program::Srun | Program::Salloc => Script::None,
+    };
+    // Variables override the options of the script, and those of the line override both.
+    let mut given = match &script {
+        Script::Read { text, .. } => directed(text, release)?,
+        Script::None | Script::Unread(_) | Script::Missing { .. } => Vec::new(),
+    };
+    given.extend(
+        job_variables(program, release)
+            .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
+    );
+    given.append(&mut line.given);
+    let (others, own): (Vec<_>, Vec<_>) = given
+        .into_iter()
+        .partition(|given| foreign::is_foreign(given, program, release));
+    line.given = own;
+    if let Some(why) = two_names::why(&line.given) {
+        return Err(failed(&why));
+    }
+    if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
+        let near = nearest(&wrong.name, program, release);
+        let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
+        let why = match &wrong.trouble {
+            Some(Trouble::Unknown) => format!("its command does not have --{}{near}", wrong.name),
+            _ => format!("its command does not take so: --{}", wrong.name),
+        };
+        return Err(failed(&why));
+    }
+    Ok(JobLine {
+        wanted: wanted(&line, program, release)?,
+        given: line.given,
+        foreign: others.iter().map(foreign::kept).collect(),
+        program,
+        script,
+    })
+}
+
+/// What a line asks of slurmctld. All that concerns it is modelled.
+///
+/// # Errors
+/// [`NoAnswer`], by the command that refuses it.
+pub(super) fn wanted(
+    line: &Line,
+    program: Program,
+    release: Release,
+) -> Result<Selection, NoAnswer> {
+    let found = selection::read(line, release);
+    let name = program.name();
+    let found = found.map_err(|why| NoAnswer::Usage(format!("{name} refuses the line: {why}")))?;
+    match found.unmodelled.as_slice() {
+        [] => Ok(found),
+        options => Err(NoAnswer::NotModelled(options.join(", "))),
+    }
+}
+
+/// The script of an sbatch line.
+fn of_sbatch(line: &Line, world: &dyn World) -> Script {
+    let wrapped = line.given.iter().rfind(|given| given.name == "wrap");
+    if let Some(text) = wrapped.and_then(|given| given.value.as_ref()) {
+        return Script::Read {
+            name: "--wrap".into(),
+            text: text.clone().into_bytes(),
+        };
+    }
+    let Some(name) = line.program.first() else {
+        return Script::Unread("sbatch reads the script from stdin".into());
+    };
+    let moves = || line.given.iter().any(|given| given.name == "chdir");
+    match world.script(name) {
+        ScriptFile::Text(text) => Script::Read {
+            name: name.clone(),
+            text,
+        },
+        // It may be in the folder to which the job changes.
+        ScriptFile::Missing(why) if !moves() => Script::Missing {
+            name: name.clone(),
+            why,
+        },
+        ScriptFile::Missing(why) | ScriptFile::Unread(why) => {
+            Script::Unread(format!("{name} was not read: {why}"))
+        }
+    }
+}
+
+/// The options of a script's `#SBATCH` lines.
+fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
+    let mut all = Vec::new();
+    for directive in directives(script) {
+        if directive.begins_component {
+            return Err(NoAnswer::NotModelled("a job of several components".into()));
+        }
+        if directive.is_unclosed {
+            let why = format!(
+                "sbatch refuses the script: a quote in line {} is not closed",
+                directive.line
+            );
+            return Err(NoAnswer::Usage(why));
+        }
+        let words: Vec<_> = directive.words.iter().map(|word| &*word.text).collect();
+        all.extend(line::read(&words, Program::Sbatch, Some(release)).given);
+    }
+    Ok(all)
+}
+
+/// The sruns of a script, as they stand there.
+pub(super) fn steps(script: &[u8]) -> Vec<ScriptStep> {
+    let commands = scan(script).commands;
+    let found = commands.iter().filter_map(|command| {
+        let words = &command.words;
+        let at = words.iter().position(|word| !is_before(&word.text))?;
+        let first = words.get(at).filter(|word| base(&word.text) == "srun")?;
+        let bytes = script.get(first.range.start..words.last()?.range.end)?;
+        Some(ScriptStep {
+            line: command.line,
+            text: on_one_line(&String::from_utf8_lossy(bytes)),
+        })
+    });
+    found.collect()
+}
+
+/// What may stand before the name of a command that runs: assignments, and commands that run others.
+fn is_before(word: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !name.is_empty() && name.chars().all(is_letter)
+    };
+    let is_assigned = word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    is_assigned || ["exec", "env", "nohup", "command", "time"].contains(&base(word))
+}
+
+/// A program's name without its folder.
+pub(super) fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn on_one_line(text: &str) -> String {
+    let lines: Vec<_> = text.split("\\\n").map(str::trim).collect();
+    lines.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Scripts;
+
+    #[test]
+    fn the_lines_options_go_before_the_scripts() {
+        let text = "#!/bin/sh\n#SBATCH -n4 -c2 --binding=linear:1\n#SBATCH -N2\nsrun ./app\n";
+        let hetjob = "#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n3\n";
+        let world = Scripts(vec![("job.sh", text.into()), ("het.sh", hetjob.into())]);
+        let read = |line: &str| read(line, Release::V22_05, |_| None, &world);
+        let found = read("sbatch -n6 job.sh").unwrap();
+        let options = &found.wanted.options;
+        assert_eq!((options.tasks, options.cpus_per_task), (Some(6), Some(2)));
+        assert_eq!(options.nodes.map(|nodes| nodes.least), Some(2));
+        assert_eq!(found.own("binding"), Some("linear:1"));
+        let found = read("sbatch --binding=none job.sh").unwrap();
+        assert_eq!(found.own("binding"), Some("none"));
+        // salloc runs the file, and reads no directives.
+        let found = read("salloc -n3 job.sh").unwrap();
+        assert_eq!(
+            (found.wanted.options.cpus_per_task, &found.script),
+            (None, &Script::None)
+        );
+        assert!(matches!(
+            read("sbatch /no/such").unwrap().script,
+            Script::Missing { .. }
+        ));
+        assert!(matches!(
+            read("sbatch -D /tmp no-such").unwrap().script,
+            Script::Unread(_)
+        ));
+        assert!(matches!(
+            read("sbatch -n3").unwrap().script,
+            Script::Unread(_)
+        ));
+        assert!(matches!(
+            read("sbatch het.sh"),
+            Err(NoAnswer::NotModelled(_))
+        ));
+        assert!(matches!(
+            read("sbatch -n0 job.sh"),
+            Err(NoAnswer::NotModelled(_) | NoAnswer::Usage(_))
+        ));
+        assert!(matches!(read("sbatch --ntask=1"), Err(NoAnswer::Failed(_))));
+        assert_eq!(read("sbatch --foo=1 --image=x").unwrap().foreign.len(), 2);
+    }
+
+    #[test]
+    fn the_sruns_of_a_script() {
+        let text = "#!/bin/bash\nexport X=1\n# srun no\necho srun\nOMP_NUM_THREADS=2 srun -n4 \\\n  ./app > out\n\
+                    for i in 1 2; do /usr/bin/srun -N1 \"./b c\" & done\nwait\n";
+        let found: Vec<_> = steps(text.as_bytes())
+            .into_iter()
+            .map(|step| format!("{} {}", step.line, step.text))
+            .collect();
+        assert_eq!(found, ["5 srun -n4 ./app", "7 /usr/bin/srun -N1 \"./b c\""]);
+    }
+}

@@ -1,0 +1,282 @@
+//! A plan for scripts: `berth-plan`, version 1. A field may be added within a version; none
+//! changes its meaning or disappears. Tasks are written one by one, so a million fit.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use berth_placement::answer::cores::places;
+use berth_placement::{CpuSet, Node};
+use serde::{Serialize, Serializer};
+
+use super::change::{Change, changes};
+use super::cpuset::CpusetJson;
+use super::devices::{self, DeviceJson};
+use super::explain;
+use super::job::PlannedJob;
+use super::score::QualityJson;
+use super::step::{Planned, PlannedStep, Task};
+use super::variables::Variables;
+use crate::Fact;
+use crate::Failure;
+use crate::parents::Parents;
+use crate::plan::{bound_to, notes};
+use crate::question::Question;
+
+/// The whole answer.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// `berth-plan`
+    format: &'static str,
+    version: u32,
+    machine: MachineJson<'a>,
+    allocation: String,
+    /// The facts behind the answer, each with its source.
+    assumed: &'a [Fact],
+    /// Whether slurmctld may choose other nodes; absent where there was no choice.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    nodes_assumed: bool,
+    /// What decided, by the number of tasks on a node.
+    rules: BTreeMap<u32, String>,
+    bound: bool,
+    /// Whether the tasks cannot leave their CPUs; absent where they can.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    confined: bool,
+    /// The job, where the line is that of a job; `nodes` has its batch script then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a PlannedJob>,
+    /// `-c` as served, by the number of tasks on a node.
+    cpus_per_task: BTreeMap<u32, u32>,
+    /// The job's cpuset, by the number of tasks on a node.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cpusets: BTreeMap<u32, CpusetJson>,
+    /// How good the plan is, by the number of tasks on a node.
+    quality: BTreeMap<u32, Option<QualityJson>>,
+    notes: Vec<String>,
+    nodes: Vec<NodeJson<'a>>,
+    #[serde(serialize_with = "one_by_one")]
+    tasks: RefCell<Option<Tasks<'a>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explanation: Vec<String>,
+    /// Options that change the plan, each tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Change>,
+}
+
+#[derive(Serialize)]
+struct MachineJson<'a> {
+    source: &'a str,
+    sockets: u32,
+    cores_per_socket: u32,
+    threads_per_core: u32,
+    topology: Option<String>,
+}
+
+#[derive(Serialize)]
+struct NodeJson<'a> {
+    name: std::borrow::Cow<'a, str>,
+    tasks: u32,
+    /// Slurm's core numbers of the job and of the step on the node, `0-3,8`.
+    cores: &'a str,
+    step_cores: &'a str,
+    /// What decided, and `-c` as served: nodes with as many tasks may differ, as they own other cores.
+    rule: String,
+    cpus_per_task: u32,
+    /// As in the launch message; absent where nothing is bound.
+    masks: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TaskJson {
+    task: u32,
+    /// Position of the node in `nodes`.
+    node: u32,
+    local: u32,
+    /// Kernel numbers as a list, `0-3,8`; absent where nothing is bound.
+    cpus: Option<String>,
+    mask: Option<String>,
+    sockets: String,
+    numa_nodes: String,
+    cores: String,
+    /// NUMA nodes of its memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
+    /// `SOCKET,CORE:…` that a --binding chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+    /// What a --near gave to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DeviceJson>,
+    /// The step's devices of this kind in the order in which the task is to see them, each by its
+    /// number among them: its own first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    device_order: Vec<u32>,
+    /// The variables that list its GPUs, with their values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variables: BTreeMap<&'static str, String>,
+    /// From its cores to these devices: the smallest object that has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<String>,
+}
+
+struct Tasks<'a> {
+    step: &'a PlannedStep,
+    /// The machine that was given.
+    on: &'a Node,
+    /// Of each different plan's machine.
+    parents: Vec<Option<Parents<'a>>>,
+    variables: Vec<Variables>,
+}
+
+impl Tasks<'_> {
+    fn json(&self, task: Task<'_>) -> TaskJson {
+        let plan = task.plan();
+        let bound = task.node_plan.is_bound();
+        let place = self.step.place_of(task.place.node);
+        let parents = &self.parents[place];
+        let touched = |cpus: &CpuSet| parents.as_ref().map(|parents| parents.of(cpus));
+        let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
+        let chosen = task.node_plan.chosen.as_ref();
+        let local = task.place.local as usize;
+        let on = self.step.planned_on(task.place.node).on(self.on);
+        TaskJson {
+            task: task.id,
+            node: task.place.node,
+            local: task.place.local,
+            cpus: bound.then(|| plan.cpus.to_string()),
+            mask: bound.then(|| plan.cpus.to_short_hex()),
+            sockets,
+            numa_nodes,
+            cores,
+            memory: plan.mems.as_ref().map(ToString::to_string),
+            chosen: chosen.map(|chosen| places(chosen.of_task(local))),
+            devices: devices::json(on, task.node_plan, local),
+            device_order: devices::order(self.step.planned_on(task.place.node), local),
+            variables: self.variables[place]
+                .of_task(local)
+                .iter()
+                .cloned()
+                .collect(),
+            distance: devices::distance(task.node_plan, local),
+        }
+    }
+}
+
+fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
+    let tasks = tasks.take();
+    let items = tasks
+        .iter()
+        .flat_map(|tasks| tasks.step.tasks().map(|task| tasks.json(task)));
+    to.collect_seq(items)
+}
+
+/// The step's part of each node in one text.
+pub(super) fn allocation(step: &PlannedStep) -> String {
+    let mut parts = step.facts.iter().filter(|fact| fact.what == "allocation");
+    parts.next().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Writes it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+) -> Result<(), Failure> {
+    serde_json::to_writer_pretty(&mut *out, &document(args, on, step))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The same as one line.
+///
+/// # Errors
+/// None that is known: every part can be written as JSON.
+pub fn line(args: &Question, on: &Node, step: &PlannedStep) -> Result<String, Failure> {
+    Ok(serde_json::to_string(&document(args, on, step))?)
+}
+
+/// The line of a file's answer for a request without a plan.
+pub fn no_plan(why: &str) -> String {
+    #[derive(Serialize)]
+    struct NoPlan<'a> {
+        format: &'static str,
+        version: u32,
+        error: &'a str,
+    }
+    let none = NoPlan {
+        format: "berth-plan",
+        version: 1,
+        error: why,
+    };
+    serde_json::to_string(&none).unwrap_or_default()
+}
+
+fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Document<'a> {
+    let kind = args.socket_kind();
+    let parents = |planned: &'a Planned| Some(Parents::new(planned.on(on).machine()?, kind));
+    let plans = || step.plans();
+    Document {
+        format: "berth-plan",
+        version: 1,
+        machine: MachineJson {
+            source: &args.machine,
+            sockets: on.shape().sockets,
+            cores_per_socket: on.shape().cores,
+            threads_per_core: on.shape().threads,
+            topology: on.machine().map(|machine| machine.topology_string(kind)),
+        },
+        allocation: allocation(step),
+        assumed: &step.facts,
+        nodes_assumed: step.nodes_assumed,
+        rules: plans()
+            .map(|(count, plan)| (count, plan.decision.rule.to_string()))
+            .collect(),
+        bound: step.is_bound(),
+        confined: plans().any(|(_, plan)| args.confines(plan)),
+        job: step.job.as_ref(),
+        cpus_per_task: plans()
+            .map(|(count, plan)| (count, plan.decision.cpus_per_task))
+            .collect(),
+        cpusets: CpusetJson::of_step(step),
+        quality: step
+            .planned()
+            .iter()
+            .map(|planned| (planned.tasks, QualityJson::of(planned, on)))
+            .collect(),
+        notes: notes(args, on, step),
+        nodes: (0..step.node_count())
+            .map(|node| of_node(step, node))
+            .collect(),
+        tasks: RefCell::new(Some(Tasks {
+            step,
+            on,
+            parents: step.planned().iter().map(parents).collect(),
+            variables: Variables::of_step(args, step),
+        })),
+        explanation: match args.explain {
+            true => explain::lines(args, on, step),
+            false => Vec::new(),
+        },
+        changes: match args.explain {
+            true => changes(args, on, step),
+            false => Vec::new(),
+        },
+    }
+}
+
+fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
+    let planned = step.planned_on(node);
+    NodeJson {
+        name: step.names.long(node),
+        tasks: planned.tasks,
+        cores: &planned.job_cores,
+        step_cores: &planned.step_cores,
+        rule: planned.plan.decision.rule.to_string(),
+        cpus_per_task: planned.plan.decision.cpus_per_task,
+        masks: bound_to(&planned.plan),
+    }
+}

@@ -1,0 +1,392 @@
+//! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, as the options of
+//! `berth plan`. The shell's own part, the program and everything behind it are left out. The line of
+//! an sbatch or salloc becomes a `--job`.
+
+use std::fmt;
+
+use berth_srun::line::{Given, Line, Trouble, read};
+use berth_srun::options::Command as Program;
+use berth_srun::submission::two_names;
+use berth_srun::{Release, options};
+
+use super::foreign::is_foreign;
+use super::job_line::base;
+use crate::args::{is_plans_own, passed_on};
+
+/// Why a line is not planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoLine {
+    /// It is wrong, or it starts nothing.
+    Usage(String),
+    /// It starts something that is not planned.
+    NotModelled(String),
+}
+
+impl fmt::Display for NoLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(why) => f.write_str(why),
+            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
+        }
+    }
+}
+
+/// The words that end a command of the shell.
+const ENDS: [&str; 6] = ["|", "||", "&", "&&", ";", "|&"];
+
+/// The options of the line in words that clap reads, and the variables before its command.
+///
+/// # Errors
+/// [`NoLine`], with the option named as srun names it.
+pub fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> {
+    let words = shlex::split(text)
+        .ok_or_else(|| NoLine::Usage("a quote is not closed on this line; close it".into()))?;
+    of_words(&words, release)
+}
+
+fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let (at, program) = program(words)?;
+    let whole = without_redirections(&words[at..until_end(words, at)?]);
+    let own = whole.get(1..).unwrap_or_default();
+    let mut all = variables(&words[..at]);
+    if program == Program::Srun {
+        all.extend(of_step(own, release)?);
+        return Ok(all);
+    }
+    let line = read(own, program, Some(release));
+    for given in &line.given {
+        faultless(given, program, release)?;
+    }
+    not_planned(&line, program)?;
+    let job = |words: usize| {
+        let words = whole.iter().take(words).map(String::as_str);
+        let job = shlex::try_join(words).unwrap_or_default();
+        format!("--job={job}")
+    };
+    let starts_srun = line
+        .program
+        .first()
+        .is_some_and(|word| base(word) == "srun");
+    if program == Program::Salloc && starts_srun {
+        let step = own.get(line.own_words + 1..).unwrap_or_default();
+        all.push(job(line.own_words + 1));
+        all.extend(of_step(step, release)?);
+    } else {
+        all.extend([job(whole.len()), "--only-job".into()]);
+    }
+    Ok(all)
+}
+
+/// Moves `--exclusive` from the options beside a line into the job that the line makes.
+pub(crate) fn move_exclusive(line: &mut [String], beside: &mut Vec<String>) {
+    let Some(job) = line.iter_mut().find(|word| word.starts_with("--job=")) else {
+        return;
+    };
+    beside.retain(|word| {
+        let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
+        if is_jobs {
+            let program = job.find(' ').unwrap_or(job.len());
+            job.insert_str(program, &format!(" {word}"));
+        }
+        !is_jobs
+    });
+}
+
+/// The options of a step, from the words behind srun.
+fn of_step(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let line = read(own, Program::Srun, Some(release));
+    if line.more {
+        return Err(NoLine::NotModelled(
+            "a step of several components (:)".into(),
+        ));
+    }
+    let mut all = Vec::new();
+    for given in &line.given {
+        all.push(spelled(given, release)?);
+    }
+    if let Some(why) = two_names::why(&line.given) {
+        return Err(NoLine::Usage(format!("srun: {why}")));
+    }
+    not_planned(&line, Program::Srun)?;
+    Ok(all)
+}
+
+/// Checks that options beside a line do not give one of berth's own options by both of its names.
+///
+/// # Errors
+/// The two names.
+pub(crate) fn one_name(words: &[String]) -> Result<(), NoLine> {
+    let line = read(words, Program::Srun, None);
+    two_names::why(&line.given).map_or(Ok(()), |why| Err(NoLine::Usage(why)))
+}
+
+/// The first program of Slurm's among the words.
+fn program(words: &[String]) -> Result<(usize, Program), NoLine> {
+    let mut named = words.iter().enumerate();
+    let found = named.find_map(|(at, word)| Some((at, Program::named(word)?)));
+    found.ok_or_else(|| {
+        NoLine::Usage(format!(
+            "\"{}\" has no srun; give a line such as 'srun -n8 -c4 ./app'",
+            words.join(" ")
+        ))
+    })
+}
+
+/// Where the command that begins at a word ends. No other one may start a step behind it.
+fn until_end(words: &[String], at: usize) -> Result<usize, NoLine> {
+    let rest = &words[at..];
+    let ends = |word: &String| ENDS.contains(&word.as_str());
+    let length = rest.iter().position(ends).unwrap_or(rest.len());
+    let is_program = |word: &String| ["srun", "sbatch", "salloc"].contains(&base(word));
+    match rest[length..].iter().any(is_program) {
+        true => {
+            let several = "the line starts several steps; give the line of one";
+            Err(NoLine::Usage(several.into()))
+        }
+        false => Ok(at + length),
+    }
+}
+
+/// Assignments right before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
+fn variables(before: &[String]) -> Vec<String> {
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let ends = |word: &String| ENDS.contains(&word.as_str()) || word.ends_with(';');
+    let start = before.iter().rposition(ends);
+    let command = &before[start.map_or(0, |at| at + 1)..];
+    let assigned = |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    let words = command.iter().filter(assigned);
+    words
+        .map(|word| format!("--line-variable={word}"))
+        .collect()
+}
+
+/// Redirections may stand anywhere: `srun > out -n4 ./app`.
+fn without_redirections(words: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let sign = word.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '&');
+        let Some(target) = sign.strip_prefix(['>', '<']) else {
+            kept.push(word.clone());
+            continue;
+        };
+        if target.trim_start_matches(['>', '<', '&', '|']).is_empty() {
+            words.next();
+        }
+    }
+    kept
+}
+
+fn spelled(given: &Given, release: Release) -> Result<String, NoLine> {
+    let name = &given.name;
+    faultless(given, Program::Srun, release)?;
+    if given.trouble.is_some() {
+        return Ok(passed_on(name, given.value.as_deref()));
+    }
+    // `berth plan` has a --cluster of its own.
+    let name = if name == "cluster" { "clusters" } else { name };
+    Ok(match &given.value {
+        Some(value) => format!("--{name}={value}"),
+        None => format!("--{name}"),
+    })
+}
+
+/// Whether an option can be read here, apart from its value.
+fn faultless(given: &Given, program: Program, release: Release) -> Result<(), NoLine> {
+    let name = &given.name;
+    let shown = if name.chars().count() == 1 {
+        format!("-{name}")
+    } else {
+        format!("--{name}")
+    };
+    let command = program.name();
+    let wrong = |why: String| Err(NoLine::Usage(format!("{command}: {why}")));
+    if is_foreign(given, program, release) {
+        return Ok(());
+    }
+    match &given.trouble {
+        Some(Trouble::Unknown) if is_plans_own(name) => {
+            return wrong(format!(
+                "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
+                 line, as in berth plan {shown}… '{command} …'"
+            ));
+        }
+        Some(Trouble::Unknown) => {
+            let later = options::long(program, None, name);
+            let since = match later {
+                options::Found::Option(_) => format!("; Slurm {release} does not have it"),
+                _ => String::new(),
+            };
+            let near = options::nearest(name, program, release)
+                .map_or(String::new(), |near| format!("; the nearest is --{near}"));
+            return wrong(format!("unrecognized option '{shown}'{since}{near}"));
+        }
+        Some(Trouble::Ambiguous(names)) => {
+            let names: Vec<_> = names.iter().map(|name| format!("'--{name}'")).collect();
+            let names = names.join(" ");
+            return wrong(format!(
+                "option '{shown}' is ambiguous; possibilities: {names}"
+            ));
+        }
+        Some(Trouble::NoValue) => return wrong(format!("option '{shown}' requires an argument")),
+        Some(Trouble::UnwantedValue) => {
+            return wrong(format!("option '{shown}' doesn't allow an argument"));
+        }
+        None => {}
+    }
+    // A script in --wrap has variables of its own.
+    let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
+    match given.value.as_ref().filter(is_computed) {
+        Some(value) => Err(NoLine::Usage(format!(
+            "{shown} has the value {value}, which only the shell of the job knows; write the value \
+             itself"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What shows something and starts nothing.
+fn not_planned(line: &Line, program: Program) -> Result<(), NoLine> {
+    let shows = ["help", "usage", "version", "autocomplete"];
+    match line
+        .given
+        .iter()
+        .find(|given| shows.contains(&given.name.as_str()))
+    {
+        Some(given) => Err(NoLine::Usage(format!(
+            "with --{} {} prints something and starts nothing",
+            given.name,
+            program.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(text: &str) -> Result<String, NoLine> {
+        spelled_out(text, Release::V22_05).map(|words| words.join(" "))
+    }
+
+    #[test]
+    fn real_lines() {
+        for (line, words) in [
+            (
+                "srun -p long -t 1:00:00 --mem=4G -n8 -c4 ./app > out",
+                "--partition=long --time=1:00:00 --mem=4G --ntasks=8 --cpus-per-task=4",
+            ),
+            ("srun -n4 ./app -n 9 2>&1 | tee log", "--ntasks=4"),
+            ("srun > out -n4 2>>err --label ./app", "--ntasks=4 --label"),
+            (
+                "cd /tmp && time /usr/bin/srun -K0 -n 2 a &",
+                "--kill-on-bad-exit=0 --ntasks=2",
+            ),
+            (
+                "X=1; OMP_NUM_THREADS=4 SLURM_HINT=multithread srun a",
+                "--line-variable=OMP_NUM_THREADS=4 --line-variable=SLURM_HINT=multithread",
+            ),
+            (
+                "srun --cpu_bind='map_cpu:0,1' -m=block ./a 'b c'",
+                "--cpu-bind=map_cpu:0,1 --distribution==block",
+            ),
+            (
+                "srun --container-im=$X --foo bar -n4 --ccm ./app",
+                "--container-image=$X --line-foreign=foo=bar --ntasks=4 --ccm",
+            ),
+            ("srun --only-job ./a", "--line-foreign=only-job=./a"),
+            (
+                "srun --binding=linear:2 --exclusive",
+                "--binding=linear:2 --exclusive",
+            ),
+        ] {
+            assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_lines_of_jobs() {
+        for (line, words) in [
+            (
+                "sbatch -n4 job.sh -c9",
+                "--job=sbatch -n4 job.sh -c9 --only-job",
+            ),
+            (
+                "cd x && sbatch --wrap='srun -n2 ./a $X' > id",
+                "--job=sbatch '--wrap=srun -n2 ./a $X' --only-job",
+            ),
+            (
+                "BERTH_BINDING=linear:1 salloc -n4",
+                "--line-variable=BERTH_BINDING=linear:1 --job=salloc -n4 --only-job",
+            ),
+            (
+                "salloc -n4 ./srun_it",
+                "--job=salloc -n4 ./srun_it --only-job",
+            ),
+            (
+                "salloc -n4 -- srun -n2 ./a -c3",
+                "--job=salloc -n4 -- --ntasks=2",
+            ),
+        ] {
+            assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_ones_are_named_as_srun_names_them() {
+        for (line, says) in [
+            (
+                "srun --ntask-per-nod=1 a",
+                "unrecognized option '--ntask-per-nod'; the nearest is --ntasks-per-node",
+            ),
+            ("srun -g a", "srun: unrecognized option '-g'"),
+            (
+                "srun --tres-bind=x a",
+                "unrecognized option '--tres-bind'; Slurm 22.05 does not have it",
+            ),
+            (
+                "srun --node=2 a",
+                "option '--node' is ambiguous; possibilities: '--nodefile' '--nodelist' '--nodes'",
+            ),
+            (
+                "srun --reserved=0 ./a",
+                "srun: unrecognized option '--reserved'; it is an option of berth plan: write it beside",
+            ),
+            ("srun -n2 --machine pu:2 ./a", "write it beside the line"),
+            ("sbatch --reserved=0 job.sh", "write it beside the line"),
+            ("salloc -n2 srun --score ./a", "write it beside the line"),
+            ("srun -n", "option '--ntasks' requires an argument"),
+            (
+                "srun --label=1 a",
+                "option '--label' doesn't allow an argument",
+            ),
+            ("srun -n $N a", "--ntasks has the value $N"),
+            ("srun --help", "starts nothing"),
+            ("srun a & srun b", "several steps"),
+            ("sbatch a ; sbatch b", "several steps"),
+            (
+                "sbatch -n4 --label job.sh",
+                "sbatch: unrecognized option '--label'",
+            ),
+            ("salloc --version", "starts nothing"),
+            ("./app", "has no srun"),
+            ("srun 'a", "a quote is not closed"),
+        ] {
+            match spelled(line) {
+                Err(NoLine::Usage(why)) => assert!(why.contains(says), "{line}: {why}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+        assert!(matches!(
+            spelled("srun -n1 a : -n2 b"),
+            Err(NoLine::NotModelled(_))
+        ));
+    }
+}

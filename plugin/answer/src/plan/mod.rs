@@ -1,0 +1,250 @@
+//! `berth plan`: answers one request, or a file of them, in the requested format.
+
+mod brackets;
+mod change;
+pub(crate) mod controller;
+mod cpuset;
+mod cpuset_words;
+mod defaults;
+mod devices;
+mod explain;
+mod foreign;
+mod given;
+mod gives_way;
+mod gpus;
+mod granted;
+mod job;
+pub(crate) mod job_line;
+mod json;
+pub mod line;
+mod numbers;
+mod one_line;
+mod order;
+mod owns;
+mod pictures;
+mod pool;
+mod rankfile;
+mod request;
+mod score;
+mod settings;
+mod site;
+mod step;
+mod submission;
+mod table;
+mod variables;
+mod wishes;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use berth_placement::{Message, Node, Plan};
+
+use crate::Failure;
+use crate::args::{Format, unused_site};
+use crate::picture::Screen;
+use crate::question::{self, Question};
+use crate::srun_options;
+
+pub use change::{Added, spelled, typed_with, with};
+pub use controller::{Unusable, gives_whole_nodes, is_asked, job_refused};
+pub use defaults::ByDefault;
+pub use explain::write as explain;
+pub use one_line::{no_line, one_line};
+pub use request::node;
+pub use score::{QualityJson, write as score};
+pub use settings::SiteSettings;
+pub use site::socket_kind;
+pub use step::{Planned, PlannedStep};
+pub use submission::job_cpus;
+pub use table::write_place;
+use variables::Variables;
+
+/// The answer to one request.
+pub enum Answer {
+    /// The step would run.
+    Planned(Box<PlannedStep>),
+    /// It would not, with the reason and what would happen instead.
+    Refused(String),
+}
+
+/// Whether a reason says that berth does not know, and not that the step would not run.
+pub fn is_not_modelled(why: &str) -> bool {
+    why.starts_with("not modelled: ")
+}
+
+/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
+pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
+    let is_program = |word: &OsString| {
+        let name = word.to_str().and_then(|text| text.rsplit('/').next());
+        name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
+    };
+    let command = question::command();
+    // Of `--job salloc` it is the value.
+    let is_value = |at: usize| at > 0 && awaits_value(&command, &words[at - 1]);
+    let mut all = words.iter().enumerate();
+    let (at, _) = all.find(|(at, word)| is_program(word) && !is_value(*at))?;
+    let line = words.split_off(at);
+    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+    let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
+    line.map(OsString::from)
+}
+
+/// Whether a word is a long option whose value is the next word.
+pub fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+    let name = word.to_str().and_then(|word| word.strip_prefix("--"));
+    let mut options = command.get_arguments();
+    name.is_some()
+        && options.any(|option| {
+            let needs_one = option
+                .get_num_args()
+                .is_none_or(|most| most.min_values() > 0);
+            option.get_long() == name && option.get_action().takes_values() && needs_one
+        })
+}
+
+/// Writes a plan in the format that is asked for. Returns a note on what the format cannot say.
+///
+/// # Errors
+/// A plan that the format cannot show, and those of `out`.
+pub fn show(
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+    screen: Screen,
+    out: &mut impl Write,
+) -> Result<Option<&'static str>, Failure> {
+    match args.format.unwrap_or(Format::Table) {
+        Format::Table => table::write(out, args, on, step, screen)?,
+        Format::Masks => {
+            for node in 0..step.node_count() {
+                writeln!(out, "{}", masks(step.plan_of(node)))?;
+            }
+        }
+        Format::Cpus if !step.is_bound() => writeln!(out, "none")?,
+        Format::Cpus => {
+            for task in step.tasks() {
+                writeln!(out, "{}", task.plan().cpus)?;
+            }
+        }
+        Format::Json => json::write(out, args, on, step)?,
+        Format::Tree => pictures::tree(out, args, on, step, screen)?,
+        Format::Svg => pictures::svg(out, args, on, step)?,
+        Format::Brackets => brackets::write(out, args, on, step, screen)?,
+        Format::Rankfile => return rankfile::write(out, args, on, step),
+    }
+    Ok(None)
+}
+
+/// Lays a step out over its nodes and plans each.
+///
+/// # Errors
+/// Options that do not fit the machine or each other. Within: why the step would not run.
+pub fn step(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+    let ruled = args.rules()?;
+    let other;
+    let on = if ruled == on.rules() {
+        on
+    } else {
+        other = on.with_rules(ruled);
+        &other
+    };
+    match args.job_line() {
+        Some(line) if args.only_job => job::as_job(args, on, line),
+        _ if controller::is_asked(args) => granted::as_granted(args, on),
+        _ => given::as_given(args, on),
+    }
+}
+
+/// Plans one request, unless its own command refuses it.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub fn answer_of_line(args: &Question, on: &Node) -> Result<Answer, Failure> {
+    match submission::refused(args, on) {
+        Some(why) => Ok(Answer::Refused(why)),
+        None => answer(args, on),
+    }
+}
+
+/// Plans one request. What its own command refuses is not looked at.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
+    if let Some(why) = args.unknown_cpuset() {
+        return Ok(Answer::Refused(why));
+    }
+    if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
+        return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
+    }
+    Ok(match step(args, on)? {
+        Ok(step) => Answer::Planned(Box::new(step)),
+        Err(why) => Answer::Refused(match unmet(args, on) {
+            Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
+                format!("{why}; {unmet}")
+            }
+            _ => devices::of_machine(args, why),
+        }),
+    })
+}
+
+/// The reason why slurmctld would not choose this node for a job.
+fn unmet(args: &Question, on: &Node) -> Option<String> {
+    srun_options::unmet(&args.srun, on.machine()?, args.socket_kind())
+}
+
+/// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
+/// named cores.
+fn is_job(args: &Question) -> bool {
+    !owns::is_listed(args) && !controller::is_asked(args) && !args.step
+}
+
+/// Said where other nodes could hold the job as well.
+const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by Weight, then in the list's order; \
+                             slurmctld may choose others";
+
+/// Notes to the user, from srun's reading and from the plans.
+pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let mut notes = args.srun.notes.clone();
+    notes.extend(step.notes.iter().cloned());
+    notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
+    notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
+    let of_site = args.site_settings.as_ref();
+    notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
+    // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
+    let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
+    notes
+        .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
+    notes.extend(owns::without_effect(args).map(String::from));
+    notes.extend(foreign::notes(args));
+    notes.extend(numbers::note(args, on));
+    notes.extend(gives_way::note(args));
+    let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
+    notes.extend(args.confine_note(is_bound).map(String::from));
+    notes.extend(args.pool_note(step, on));
+    notes.extend(request::left_out(on));
+    let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
+    let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
+    let variables = Variables::of_step(args, step);
+    let variables = variables.iter().flat_map(Variables::notes);
+    let shared = change::shared(args, on, step);
+    for note in shared.into_iter().chain(plans).chain(variables) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// Exactly the text in the launch message, preceded by its kind where that is not masks.
+pub fn masks(plan: &Plan) -> String {
+    bound_to(plan).unwrap_or_else(|| "none".into())
+}
+
+/// The same; `None` where nothing is bound.
+fn bound_to(plan: &Plan) -> Option<String> {
+    match &plan.message {
+        Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),
+        _ => plan.text(),
+    }
+}

@@ -1,0 +1,66 @@
+//! A plan in one line: the answer to a line of a file.
+
+use berth_placement::Node;
+
+use super::json;
+use super::step::PlannedStep;
+use super::{masks, notes};
+use crate::Failure;
+use crate::args::Format;
+use crate::question::Question;
+
+/// The line in a format; its notes stand behind ` # `.
+///
+/// # Errors
+/// A format that has several lines.
+pub fn one_line(
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+    format: Option<Format>,
+) -> Result<String, Failure> {
+    let mut line = match format {
+        Some(Format::Cpus) => cpus(step).join(" "),
+        Some(Format::Masks) | None => nodes_masks(step).join(" "),
+        Some(Format::Json) => return json::line(args, on, step),
+        Some(_) => {
+            return Err(
+                "--batch prints one line per request; use --format masks, cpus or json".into(),
+            );
+        }
+    };
+    for note in notes(args, on, step) {
+        line.push_str(&format!(" # {}", joined(&note)));
+    }
+    Ok(line)
+}
+
+/// A reason in place of the line.
+#[must_use]
+pub fn no_line(why: &str, format: Option<Format>) -> String {
+    let why = joined(why);
+    match format {
+        Some(Format::Json) => json::no_plan(&why),
+        _ => format!("error: {why}"),
+    }
+}
+
+/// The text of each node's launch message.
+fn nodes_masks(step: &PlannedStep) -> Vec<String> {
+    let nodes = 0..step.node_count();
+    nodes.map(|node| masks(step.plan_of(node))).collect()
+}
+
+/// Each task's CPUs, in task order.
+fn cpus(step: &PlannedStep) -> Vec<String> {
+    if !step.is_bound() {
+        return vec!["none".into()];
+    }
+    step.tasks()
+        .map(|task| task.plan().cpus.to_string())
+        .collect()
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,206 @@
+//! What the step owns on a node: what the options say, else the job's part inside a job, else what
+//! slurmctld would give, and how that is known.
+
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::{Allocation, CoreIdx, CpuSet, Node};
+
+use crate::Failure;
+use crate::args::OwnedCores;
+use crate::question::Question;
+use crate::world::Part;
+use crate::{By, Fact};
+
+/// The step's part of each node.
+#[derive(Clone, Debug)]
+pub struct Owns {
+    pub allocation: Allocation,
+    pub fact: Fact,
+}
+
+impl Owns {
+    fn new(allocation: Allocation, value: String, by: By, source: String) -> Self {
+        Self {
+            allocation,
+            fact: Fact::new("allocation", value, by, source),
+        }
+    }
+}
+
+/// Whether options name the cores or CPUs.
+pub fn is_listed(args: &Question) -> bool {
+    args.cpus.is_some() || matches!(args.cores, Some(OwnedCores::Listed(_)))
+}
+
+/// Whether options say that the step owns whole nodes.
+pub fn is_whole(args: &Question) -> bool {
+    args.cores == Some(OwnedCores::All)
+}
+
+/// The note if srun's word for what a step gets changes nothing here.
+pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
+    let asked = &args.srun;
+    let is_of_job = args.job.is_some() || args.standing.job.is_some();
+    match () {
+        () if asked.exact && asked.exclusive.is_none() && is_whole(args) => Some(
+            "--exact gives the step only the cores that it asks for, and this plan is for the \
+             whole node; leave out --cores all to plan with slurmctld's choice",
+        ),
+        () if !asked.whole || is_whole(args) || is_listed(args) => None,
+        () if asked.cpus_per_task.is_some() && !asked.overcommit => Some(
+            "srun ignores --whole beside -c: the step gets the CPUs that it asks for; --cores all plans \
+             with the whole node",
+        ),
+        () if !is_of_job && !args.gives_whole_nodes() && args.cluster.is_none() => Some(
+            "--whole gives a step all CPUs of its job, and this job has only those that it asks for; \
+             --exclusive gives a job its nodes, and --cores all plans with the whole node",
+        ),
+        () => None,
+    }
+}
+
+/// What the step owns on a node.
+///
+/// # Errors
+/// Cores that the machine does not have; `--step` outside of a step.
+pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
+    let each = if args.srun.nodes.is_some() {
+        " of each node"
+    } else {
+        ""
+    };
+    if let Some(OwnedCores::Listed(list)) = &args.cores {
+        let cores = known_cores("--cores", list, node)?;
+        let value = format!("cores {list}{each}");
+        return Ok(Owns::new(
+            of_cores(cores, node),
+            value,
+            By::Option,
+            "--cores".into(),
+        ));
+    }
+    if let Some(cpus) = &args.cpus {
+        let value = format!("CPUs {cpus}{each}");
+        let owned = Allocation::Cpus(cpus.clone());
+        return Ok(Owns::new(owned, value, By::Option, "--cpus".into()));
+    }
+    if is_whole(args) {
+        let value = if args.srun.nodes.is_some() {
+            "whole nodes"
+        } else {
+            "the whole node"
+        };
+        return Ok(Owns::new(
+            Allocation::Whole,
+            value.into(),
+            By::Option,
+            "--cores all".into(),
+        ));
+    }
+    if args.step {
+        return of_step(args, node);
+    }
+    Ok(elsewhere(args, node))
+}
+
+/// The part of the step in which the command runs.
+fn of_step(args: &Question, node: &Node) -> Result<Owns, Failure> {
+    let known = args.standing.job.as_ref().and_then(|job| job.step.as_ref());
+    let (part, how) = known.ok_or(
+        "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
+         ConstrainCores=yes, or name the cores with --cores",
+    )?;
+    Ok(of_part(part, how, node))
+}
+
+fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
+    let core_of = |cpu| {
+        let mut numbered = node.table().numbered();
+        numbered
+            .find(|(known, _)| *known == cpu)
+            .map(|(_, core)| core)
+    };
+    let cores = part.cores(node.shape().threads, core_of);
+    let value = format!("cores {}", listed(&cores));
+    Owns::new(of_cores(cores, node), value, By::Found, how.into())
+}
+
+/// For a caller that says nothing, as `berth check`.
+fn elsewhere(args: &Question, node: &Node) -> Owns {
+    let table = node.table();
+    if args.srun.one_core_a_socket {
+        let firsts = table.sockets.iter();
+        let cores = firsts.filter_map(|pus| Some(CoreIdx(table.cores.of(*pus.first()?))));
+        let owned = of_cores(cores.collect(), node);
+        let value = "one core of each socket".into();
+        return Owns::new(owned, value, By::Option, "--hint=memory_bound".into());
+    }
+    let (value, source) = ("the whole node", "--cores or --cpus for less");
+    Owns::new(Allocation::Whole, value.into(), By::Assumed, source.into())
+}
+
+pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
+    Allocation::Cores {
+        cores,
+        configured: node.table().cores.len() as u32,
+    }
+}
+
+/// Slurm's numbers of cores as a list.
+pub fn listed(cores: &[CoreIdx]) -> String {
+    let cores: CpuSet = cores
+        .iter()
+        .map(|core| berth_placement::CpuId(core.0))
+        .collect();
+    cores.to_string()
+}
+
+/// A list of core numbers that the machine has.
+pub(super) fn known_cores(
+    option: &str,
+    list: &CpuSet,
+    node: &Node,
+) -> Result<Vec<CoreIdx>, Failure> {
+    let count = node.table().cores.len() as u32;
+    match list.highest().filter(|last| last.0 >= count) {
+        Some(last) => Err(format!(
+            "{option} names core {last}; this machine has cores 0-{}; name only those",
+            count.saturating_sub(1)
+        )
+        .into()),
+        None => Ok(list.iter().map(|core| CoreIdx(core.0)).collect()),
+    }
+}
+
+/// Checks that the CPUs of `--reserved` and `--cpus` exist.
+///
+/// # Errors
+/// A CPU that the machine does not have.
+pub(super) fn has_cpus(args: &Question, node: &Node) -> Result<(), Failure> {
+    let mut numbered: CpuSet = node.table().numbered().map(|(cpu, _)| cpu).collect();
+    let online = node.machine().map(|all| all.cpus());
+    if let Some(reserved) = &args.reserved {
+        known_cpus("--reserved", reserved, online.unwrap_or(&numbered))?;
+    }
+    if let Some(owned) = &args.cpus {
+        // slurmd's own line for a step may have CPUs that are offline by now.
+        online
+            .into_iter()
+            .for_each(|online| numbered.insert_all(online));
+        known_cpus("--cpus", owned, &numbered)?;
+    }
+    Ok(())
+}
+
+fn known_cpus(option: &str, list: &CpuSet, there: &CpuSet) -> Result<(), Failure> {
+    let others = list.difference(there);
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "{option} names CPUs {}; this machine has CPUs {}; name only those",
+            shown(USER_TEXT / 4, &others),
+            shown(USER_TEXT / 4, there)
+        )
+        .into()),
+    }
+}

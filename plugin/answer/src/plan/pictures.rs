@@ -1,0 +1,192 @@
+//! The plan as a picture, with the numbers of tasks in their CPUs.
+
+use berth_placement::sets::count::counted;
+use std::io::Write;
+
+use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
+
+use super::change::shared;
+use super::json::allocation;
+use super::request::claims;
+use super::step::PlannedStep;
+use super::table;
+use crate::Failure;
+use crate::columns::write_named;
+use crate::picture::svg::{self, Caption};
+use crate::picture::{self, Cell, Cells, Picture, Screen};
+use crate::question::Question;
+
+/// For the terminal.
+///
+/// # Errors
+/// Those of `out`.
+pub fn tree(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+    screen: Screen,
+) -> Result<(), Failure> {
+    table::head(out, args, on, step, screen)?;
+    if let Some(shared) = shared(args, on, step) {
+        write_named(out, screen.width, "shared", &shared)?;
+    }
+    writeln!(out)?;
+    let pictures = pictures(args, on, step)?;
+    picture::show(out, &pictures, screen)?;
+    Ok(())
+}
+
+/// For documents.
+///
+/// # Errors
+/// Those of `out`.
+pub fn svg(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+) -> Result<(), Failure> {
+    let pictures = pictures(args, on, step)?;
+    let caption = Caption {
+        title: title(args),
+        below: below(args, on, step),
+        warnings: warnings(args, on, step),
+    };
+    out.write_all(svg::draw(&pictures, &caption).as_bytes())?;
+    Ok(())
+}
+
+/// The request, as srun's line begins.
+fn title(args: &Question) -> String {
+    if let Some(job) = args.job.as_ref().filter(|_| args.only_job) {
+        return job.clone();
+    }
+    let mut words = args.options.words();
+    words.extend(
+        args.binding
+            .iter()
+            .map(|binding| format!("--binding={binding}")),
+    );
+    words.extend(args.mapping.0.iter().map(ToString::to_string));
+    words.extend(
+        args.cpuset
+            .asked
+            .iter()
+            .map(|cpuset| format!("--cpuset='{cpuset}'")),
+    );
+    words.extend(args.near.iter().map(|near| format!("--near={near}")));
+    format!("srun {}", words.join(" ")).trim_end().into()
+}
+
+fn below(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let rules: Vec<_> = step
+        .plans()
+        .map(|(_, plan)| plan.decision.rule.to_string())
+        .collect();
+    vec![
+        format!("machine: {} ({})", args.machine, on.shape()),
+        format!("allocation: {}", allocation(step)),
+        format!("{}, rule {}", counted(step.tasks, "task"), rules.join(", ")),
+    ]
+}
+
+/// What the plans could not give as it was requested, and CPUs that tasks share without need.
+fn warnings(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let shared = shared(args, on, step).map(|text| format!("shared: {text}"));
+    let mut texts: Vec<String> = shared.into_iter().collect();
+    for note in step.plans().flat_map(|(_, plan)| &plan.notes) {
+        let text = format!("did not fit: {note}");
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+fn pictures<'a>(
+    args: &Question,
+    on: &'a Node,
+    step: &'a PlannedStep,
+) -> Result<Vec<Picture<'a>>, Failure> {
+    let several = step.node_count() > 1;
+    let nodes = (0..).zip(step.tasks_by_node());
+    nodes
+        .map(|(node, tasks): (u32, _)| {
+            let name = several.then(|| format!("node {}", step.names.short(node)));
+            let planned = step.planned_on(node);
+            let on = planned.on(on);
+            let machine = on
+                .machine()
+                .ok_or("the machine is unknown, so there is nothing to draw")?;
+            let cells = Seen {
+                plan: &planned.plan,
+                tasks: &tasks,
+                owned: &Owned::of(&planned.request, on).cpus,
+                taken: &claims(args, on)?.taken,
+            };
+            let near = planned.plan.near.iter().flat_map(|near| &near.visible);
+            let near = near.filter_map(|at| machine.devices().get(*at as usize));
+            let picture = Picture::new(machine, args.socket_kind(), name, cells.of(machine));
+            Ok(picture.with(near))
+        })
+        .collect()
+}
+
+/// What decides the content of a node's CPUs.
+struct Seen<'a> {
+    plan: &'a Plan,
+    /// The numbers of the node's tasks, by local id.
+    tasks: &'a [u32],
+    owned: &'a CpuSet,
+    taken: &'a CpuSet,
+}
+
+impl Seen<'_> {
+    fn of(&self, machine: &Machine) -> Cells {
+        let cpus = machine.cpus().iter();
+        cpus.map(|cpu| (cpu, self.cell(cpu))).collect()
+    }
+
+    fn cell(&self, cpu: CpuId) -> Cell {
+        let bound = self.plan.is_bound();
+        let has = |at: &usize| match bound {
+            true => self.plan.tasks[*at].cpus.contains(cpu),
+            false => self.owned.contains(cpu),
+        };
+        let here: Vec<_> = (0..self.plan.tasks.len()).filter(has).collect();
+        let task = |at: usize| self.tasks[at];
+        match here.as_slice() {
+            [] if !self.owned.contains(cpu) => Cell::Outside,
+            [] if self.taken.contains(cpu) => Cell::Taken,
+            // A step that is not bound may run there too.
+            [..] if !bound && self.taken.contains(cpu) => Cell::Taken,
+            [] => Cell::Free,
+            [at] if self.is_short(*at) => Cell::TaskShort(task(*at)),
+            [at] => Cell::Task(task(*at)),
+            [first, ..] if self.is_crowded() => Cell::SeveralShort(task(*first)),
+            all if all.len() == self.tasks.len() => Cell::All,
+            [first, ..] => Cell::Several(task(*first)),
+        }
+    }
+
+    /// Whether a task has fewer CPUs than it requests.
+    fn is_short(&self, at: usize) -> bool {
+        self.plan.notes.iter().any(|note| match note {
+            Note::CpusPerTaskShrunk { .. } => true,
+            Note::TaskShort { task, .. } => *task as usize == at,
+            _ => false,
+        })
+    }
+
+    /// Whether tasks share CPUs because there was no other way.
+    fn is_crowded(&self) -> bool {
+        let crowded = |note: &Note| {
+            matches!(
+                note,
+                Note::SharedWhileIdle { .. } | Note::MoreTasksThanCpus { .. }
+            )
+        };
+        self.plan.is_bound() && self.plan.notes.iter().any(crowded)
+    }
+}

@@ -1,0 +1,275 @@
+//! A step over its nodes: what each gives it, how many tasks each has, and each different plan.
+//! In: options and a machine. Out: the step's tasks in order, each with its node and plan. Nothing
+//! is stored for each task, so a million tasks cost no memory.
+
+use std::sync::Arc;
+
+use berth_placement::controller::layout::TaskPlace;
+use berth_placement::{
+    Across, Allocation, Claims, CoreIdx, CpuSet, Node, Owned, Plan, Refusal, Request, TaskPlan,
+    plan,
+};
+
+use super::job::PlannedJob;
+use super::owns::{has_cpus, listed, of_cores};
+use super::request::claims;
+use crate::Fact;
+use crate::Failure;
+use crate::nodes::Names;
+use crate::question::Question;
+
+/// A planned step.
+pub struct PlannedStep {
+    /// The names of its nodes.
+    pub names: Names,
+    /// Its tasks over these nodes.
+    pub across: Across,
+    /// How many tasks there are.
+    pub tasks: u32,
+    /// Notes to the user on the layout.
+    pub notes: Vec<String>,
+    /// Whether slurmctld may choose other nodes.
+    pub nodes_assumed: bool,
+    /// The job itself, where its line was asked about and no step of it.
+    pub job: Option<PlannedJob>,
+    /// What the answer rests on.
+    pub facts: Vec<Fact>,
+    /// Each different plan.
+    pub plans: Vec<Planned>,
+    /// The position in `plans` of each node's.
+    pub of_node: Vec<usize>,
+}
+
+/// What a node's slurmd plans, for all nodes that are alike in it.
+pub struct Planned {
+    /// The tasks of each such node.
+    pub tasks: u32,
+    /// What the node's slurmd is asked.
+    pub request: Request,
+    /// Its plan.
+    pub plan: Plan,
+    /// The job's cores there, by Slurm's numbers.
+    pub job_cores: String,
+    /// The step's cores there, by Slurm's numbers.
+    pub step_cores: String,
+    /// The node, if it is another than the machine that was given.
+    other: Option<Arc<Node>>,
+}
+
+impl Planned {
+    /// The node that was planned on, among others the machine that was given.
+    pub fn on<'a>(&'a self, given: &'a Node) -> &'a Node {
+        self.other.as_deref().unwrap_or(given)
+    }
+}
+
+/// One task of a step.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    pub id: u32,
+    pub place: TaskPlace,
+    pub node_plan: &'a Plan,
+}
+
+impl<'a> Task<'a> {
+    pub fn plan(&self) -> &'a TaskPlan {
+        &self.node_plan.tasks[self.place.local as usize]
+    }
+}
+
+impl PlannedStep {
+    /// Every task, by its number in the step.
+    pub fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
+        (0..).zip(self.across.places()).map(|(id, place)| Task {
+            id,
+            place,
+            node_plan: self.plan_of(place.node),
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> u32 {
+        self.across.counts().len() as u32
+    }
+
+    /// What a node's slurmd plans.
+    pub fn plan_of(&self, node: u32) -> &Plan {
+        &self.planned_on(node).plan
+    }
+
+    /// The same with what led to it.
+    pub fn planned_on(&self, node: u32) -> &Planned {
+        &self.plans[self.place_of(node)]
+    }
+
+    /// The position among [`Self::planned`] of what a node plans.
+    pub fn place_of(&self, node: u32) -> usize {
+        self.of_node[node as usize]
+    }
+
+    /// Each different plan.
+    pub fn planned(&self) -> &[Planned] {
+        &self.plans
+    }
+
+    /// Each different plan, with the number of tasks that leads to it.
+    pub fn plans(&self) -> impl Iterator<Item = (u32, &Plan)> {
+        self.plans
+            .iter()
+            .map(|planned| (planned.tasks, &planned.plan))
+    }
+
+    /// How many cores the step has on all its nodes.
+    pub fn core_count(&self) -> usize {
+        let plans = self.plans.iter();
+        let counts = plans.map(|planned| CpuSet::from_list(&planned.step_cores));
+        let counts: Vec<usize> = counts
+            .map(|cores| cores.map_or(0, |cores| cores.count()))
+            .collect();
+        self.of_node.iter().map(|at| counts[*at]).sum()
+    }
+
+    /// How many cores its nodes have.
+    pub fn core_count_of_nodes(&self, given: &Node) -> usize {
+        let of_node = |at: &usize| self.plans[*at].on(given).shape().core_count() as usize;
+        self.of_node.iter().map(of_node).sum()
+    }
+
+    /// The numbers of each node's tasks, by local id.
+    pub fn tasks_by_node(&self) -> Vec<Vec<u32>> {
+        let mut nodes = vec![Vec::new(); self.node_count() as usize];
+        for (id, place) in (0..).zip(self.across.places()) {
+            nodes[place.node as usize].push(id);
+        }
+        nodes
+    }
+
+    /// Whether any task is bound.
+    pub fn is_bound(&self) -> bool {
+        self.plans().any(|(_, plan)| plan.is_bound())
+    }
+}
+
+/// Plans a step, or a batch script.
+type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
+
+/// The different plans of a step's nodes.
+#[derive(Default)]
+pub(super) struct Plans {
+    pub all: Vec<Planned>,
+    pub of_node: Vec<usize>,
+}
+
+impl Plans {
+    /// Plans nodes that are all alike. Within: why one of them would refuse its tasks.
+    pub(super) fn of_alike(
+        args: &Question,
+        on: &Node,
+        across: &Across,
+        one: &Request,
+    ) -> Result<Result<Self, String>, Failure> {
+        let cores = owned_cores(one, on);
+        let mut plans = Self::default();
+        for &tasks in across.counts() {
+            let asked = || Request {
+                tasks,
+                ..one.clone()
+            };
+            if let Err(why) = plans.add(args, (on, None), (&cores, &cores), tasks, asked)? {
+                let several = across.counts().len() > 1;
+                return Ok(Err(refused(args, several.then_some(tasks), &why)));
+            }
+        }
+        Ok(Ok(plans))
+    }
+
+    /// Adds a node with some of the tasks; one that is like an earlier one is not planned again.
+    pub(super) fn add(
+        &mut self,
+        args: &Question,
+        (on, other): (&Node, Option<&Arc<Node>>),
+        (job_cores, step_cores): (&str, &str),
+        tasks: u32,
+        asked: impl FnOnce() -> Request,
+    ) -> Result<Result<(), Refusal>, Failure> {
+        self.add_by(
+            plan,
+            args,
+            (on, other),
+            (job_cores, step_cores),
+            tasks,
+            asked,
+        )
+    }
+
+    /// The same by another of the engine's doors.
+    pub(super) fn add_by(
+        &mut self,
+        door: Door,
+        args: &Question,
+        (on, other): (&Node, Option<&Arc<Node>>),
+        (job_cores, step_cores): (&str, &str),
+        tasks: u32,
+        asked: impl FnOnce() -> Request,
+    ) -> Result<Result<(), Refusal>, Failure> {
+        let same = |planned: &Planned| {
+            planned.tasks == tasks
+                && planned.step_cores == step_cores
+                && planned.job_cores == job_cores
+                && planned.other.as_ref().map(Arc::as_ptr) == other.map(Arc::as_ptr)
+        };
+        if let Some(at) = self.all.iter().position(same) {
+            self.of_node.push(at);
+            return Ok(Ok(()));
+        }
+        has_cpus(args, on)?;
+        let mut request = asked();
+        if request.cpuset.is_some() && job_cores != step_cores {
+            // The cpuset is the job's, and the step is inside it.
+            let cores = CpuSet::from_list(job_cores).map_err(|why| why.to_string())?;
+            let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
+            request.job_allocation = Some(of_cores(cores, on));
+        }
+        let plan = match door(&request, on, &claims(args, on)?) {
+            Ok(plan) => plan,
+            Err(why @ Refusal::NoTasks) => return Err(why.into()),
+            Err(why) => return Ok(Err(why)),
+        };
+        self.of_node.push(self.all.len());
+        self.all.push(Planned {
+            tasks,
+            request,
+            plan,
+            job_cores: job_cores.into(),
+            step_cores: step_cores.into(),
+            other: other.cloned(),
+        });
+        Ok(Ok(()))
+    }
+}
+
+/// A refusal by a node; with several nodes it says how many of the tasks that node has.
+pub(super) fn refused(args: &Question, count: Option<u32>, why: &Refusal) -> String {
+    let Some(count) = count else {
+        return why.to_string();
+    };
+    let of = if args.srun.ntasks_given {
+        "gets"
+    } else {
+        "has"
+    };
+    format!("a node that {of} {count} of the tasks: {why}")
+}
+
+/// The cores that a step owns, in whole or in part.
+fn owned_cores(one: &Request, on: &Node) -> String {
+    match &one.allocation {
+        Allocation::Cores { cores, .. } => listed(cores),
+        _ => {
+            let owned = Owned::of(one, on).all;
+            let numbered = on.table().numbered();
+            let cores = numbered.filter(|(cpu, _)| owned.contains(*cpu));
+            listed(&cores.map(|(_, core)| CoreIdx(core)).collect::<Vec<_>>())
+        }
+    }
+}

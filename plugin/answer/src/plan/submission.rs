@@ -1,0 +1,154 @@
+//! What the submitting command refuses, by its own functions, before slurmctld sees the line: a request that can
+//! never fit, and a cpuset inside a job that has another one.
+//! In: a request. Out: the refusal, if it is sure.
+
+use berth_placement::{Node, near_beside_cpuset};
+use berth_srun::options::Command as Program;
+use berth_srun::submission::by_default::CPUSET;
+use berth_srun::submission::{Words, cpuset, never_fits};
+
+use super::controller::{given, is_asked, only_job};
+use super::defaults::GivenBy;
+use crate::question::Question;
+
+/// The refusal of a request. On cores that an option names the request is no line of a job.
+pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
+    let is_inside = args.job.is_some() || args.standing.job.is_some();
+    let (program, words) = args.line_words()?;
+    let why = match () {
+        () if args.only_job || !is_inside && is_asked(args) => {
+            args.never_fits(&args.job_words(words))?
+        }
+        () if is_inside => {
+            let other = args.other_cpuset();
+            other.or_else(|| args.never_fits_in_job(&words, on))?
+        }
+        () => return None,
+    };
+    Some(format!("{} refuses the line: {why}", program.name()))
+}
+
+/// The CPUs that slurmctld counts for the job of `--job`, on all its nodes; none if it does not start, or if the
+/// number is not sure: the model gives no CPUs for memory.
+pub fn job_cpus(args: &Question, on: &Node) -> Option<u32> {
+    let of_node = args.config_of_node();
+    let config = args.config().or(of_node.as_deref());
+    if config.is_some_and(|config| config.counts_memory(args.partition().as_deref())) {
+        return None;
+    }
+    let job = only_job(args, on, args.job_line()?.ok()?).ok()?;
+    Some(job.nodes.iter().map(|node| node.cpus).sum())
+}
+
+impl Question {
+    /// The command of the line with its options.
+    fn line_words(&self) -> Option<(Program, Words)> {
+        let (program, mut given) = match self.only_job {
+            true => {
+                let job = self.job_line()?.ok()?;
+                (job.program, job.given.clone())
+            }
+            false => (Program::Srun, given(self)),
+        };
+        given.retain(|one| one.variable.is_none());
+        let words = Words::of(Some(program), given, self.srun.release);
+        Some((program, words))
+    }
+
+    /// The words of a new job, in its partition.
+    fn job_words(&self, words: Words) -> Words {
+        match self.jobs_may_get_more(&words) {
+            true => words.where_jobs_may_get_more(),
+            false => words,
+        }
+    }
+
+    /// Whether a new job may get more cores than it requests. Where no cluster is known, jobs get cores.
+    pub fn jobs_may_get_more(&self, words: &Words) -> bool {
+        if let Some(select) = &self.select {
+            let select = select.to_ascii_lowercase();
+            return self.gives_whole_nodes()
+                || !["cr_core", "cr_cpu"].iter().any(|one| select.contains(one));
+        }
+        let of_node = self.config_of_node();
+        let config = self.config().or(of_node.as_deref());
+        let variable = |name: &str| self.variable(name);
+        self.gives_whole_nodes()
+            || config.is_some_and(|config| words.may_get_more(config, variable))
+    }
+
+    /// Why a new job can never have what it requests.
+    fn never_fits(&self, words: &Words) -> Option<String> {
+        let variable = |name: &str| self.variable(name);
+        let near = self.near.as_ref().filter(|_| !self.is_near_by_default());
+        let both = near.zip(self.cpuset.asked.as_ref());
+        if let Some(why) = both.and_then(|(near, set)| near_beside_cpuset(near, set)) {
+            return Some(why.to_string());
+        }
+        let set = self.cpuset.asked.as_ref();
+        let set = set.and_then(|set| cpuset::never_fits(set, words, variable));
+        self.cores_never_fit(words, &variable)
+            .or_else(|| Some(self.sourced("cpuset", set?)))
+    }
+
+    /// Why a step can never have what it requests in its job.
+    fn never_fits_in_job(&self, words: &Words, on: &Node) -> Option<String> {
+        if self.binding.is_none() && self.mapping.0.is_none() || !is_asked(self) {
+            return None;
+        }
+        let cpus = match self.job.is_some() {
+            true => Some(job_cpus(self, on)?.to_string()),
+            false => None,
+        };
+        let passed = |name: &str| {
+            let mut kept = self.srun.kept().iter();
+            let found = kept.rfind(|one| one.is_jobs && one.variable.as_deref() == Some(name));
+            found.map(|one| one.value.clone().unwrap_or_default())
+        };
+        let variable = |name: &str| match (name, &cpus) {
+            ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
+            ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.clone()),
+            _ => passed(name).or_else(|| self.variable(name)),
+        };
+        self.cores_never_fit(words, &variable)
+    }
+
+    fn cores_never_fit(
+        &self,
+        words: &Words,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<String> {
+        let binding = self.binding.as_ref();
+        let binding = binding.and_then(|binding| never_fits::why(binding, words, variable));
+        let mapping = self.mapping.0.as_ref();
+        let mapping = || never_fits::mapping(mapping?, words, variable);
+        binding
+            .map(|why| self.sourced("binding", why))
+            .or_else(|| Some(self.sourced("map-by", mapping()?)))
+    }
+
+    /// A reason with the variable that the option comes from.
+    fn sourced(&self, option: &str, why: String) -> String {
+        let by_variable = self.defaults.iter().find_map(|one| match one.by {
+            GivenBy::Variable(name) if one.name == option => Some(name),
+            _ => None,
+        });
+        match by_variable {
+            Some(name) => format!("{name}: {why}"),
+            None => why,
+        }
+    }
+
+    /// Why a cpuset of the step itself is refused: its job has another one.
+    fn other_cpuset(&self) -> Option<String> {
+        let is_own = !self.defaults.iter().any(|one| one.name == CPUSET.option);
+        let own = self.cpuset.asked.as_ref().filter(|_| is_own)?;
+        let of_job = match self.job_line() {
+            Some(job) => job.ok()?.own(CPUSET.option).map(String::from),
+            None => [CPUSET.sure, CPUSET.routed]
+                .into_iter()
+                .find_map(|name| self.variable(name)),
+        };
+        cpuset::other_than_job(&own.to_string(), &of_job?)
+    }
+}

@@ -1,0 +1,347 @@
+//! The commands of a script: what separates them, the words that only structure the script, and the
+//! parts that are no commands (comments, here-documents, redirections).
+
+use super::{Commands, Document, Output, Simple, Unclosed, Word, line_of};
+
+/// Reads a script, or a line.
+pub fn scan(text: &[u8]) -> Commands {
+    let mut scanner = Scanner::new(text, 0, 0);
+    while !scanner.is_at_end() {
+        // A bracket too many ends nothing here.
+        scanner.list();
+    }
+    scanner.end(false);
+    scanner.missing_documents();
+    Commands {
+        commands: scanner.found,
+        comments: scanner.comments,
+        documents: scanner.bodies,
+        unclosed: scanner.unclosed,
+    }
+}
+
+/// What is open around the current place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Loop,
+    /// `case`, and whether a pattern comes next.
+    Case(bool),
+    Group,
+    Branch,
+}
+
+/// The words that are expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A command's first word.
+    Start,
+    /// A command's words.
+    Words,
+    /// Words that are no command, up to the separator, such as those of `for`.
+    Names,
+    /// The name of a function.
+    Function,
+    /// The word of `case`, up to `in`.
+    CaseWord,
+}
+
+pub(super) struct Scanner<'a> {
+    pub text: &'a [u8],
+    pub at: usize,
+    pub depth: u32,
+    pub unclosed: Option<Unclosed>,
+    /// Whether `for` was the last word, whose `((…))` has semicolons.
+    pub is_for: bool,
+    found: Vec<Simple>,
+    comments: Vec<usize>,
+    words: Vec<Word>,
+    state: State,
+    open: Vec<Open>,
+    /// Here-documents that begin after this line: the word that ends each, where it stands, and the
+    /// position of the document in `bodies`.
+    pub documents: Vec<(Word, usize)>,
+    pub bodies: Vec<Document>,
+    /// The current command's redirections.
+    pub input: Option<usize>,
+    pub outputs: Vec<Output>,
+    /// The number before the next redirection, if there is one.
+    pub descriptor: Option<String>,
+    /// Where the current list began among what was found.
+    since: usize,
+    /// The last place of which the line was asked, and its line.
+    line: (usize, usize),
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a [u8], at: usize, depth: u32) -> Self {
+        Self {
+            text,
+            at,
+            depth,
+            unclosed: None,
+            is_for: false,
+            found: Vec::new(),
+            comments: Vec::new(),
+            words: Vec::new(),
+            state: State::Start,
+            open: Vec::new(),
+            documents: Vec::new(),
+            bodies: Vec::new(),
+            input: None,
+            outputs: Vec::new(),
+            descriptor: None,
+            since: 0,
+            line: (0, 1),
+        }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// Reads up to a closing bracket of no one's, and that bracket; whether there was one.
+    pub(super) fn list(&mut self) -> bool {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\\' if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                b'\\' if self.text.get(self.at + 1..self.at + 3) == Some(b"\r\n") => self.at += 3,
+                b'\n' => self.newline(),
+                b'#' => self.comment(),
+                b';' => self.semicolon(),
+                b'&' => self.ampersand(),
+                b'|' => self.pipe(),
+                b'(' => self.opening(),
+                b')' => {
+                    self.at += 1;
+                    if self.closing() {
+                        return true;
+                    }
+                }
+                b'<' | b'>' if self.peek_at(1) != Some(b'(') => self.redirection(),
+                _ => self.next_word(),
+            }
+        }
+        self.end(false);
+        false
+    }
+
+    fn comment(&mut self) {
+        self.comments.push(self.at);
+        while self.peek().is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+    }
+
+    fn newline(&mut self) {
+        self.at += 1;
+        self.end(false);
+        self.since = self.found.len();
+        self.documents();
+    }
+
+    fn semicolon(&mut self) {
+        self.end(false);
+        self.since = self.found.len();
+        let is_branch_end = matches!(self.peek_at(1), Some(b';' | b'&'));
+        while matches!(self.peek(), Some(b';')) || (is_branch_end && self.peek() == Some(b'&')) {
+            self.at += 1;
+        }
+        if let (true, Some(Open::Case(pattern))) = (is_branch_end, self.open.last_mut()) {
+            *pattern = true;
+        }
+    }
+
+    fn ampersand(&mut self) {
+        match self.peek_at(1) {
+            Some(b'&') => {
+                self.at += 2;
+                self.end(false);
+            }
+            Some(b'>') => {
+                self.at += 1;
+                self.redirection();
+            }
+            _ => {
+                self.at += 1;
+                self.end(true);
+                self.since = self.found.len();
+            }
+        }
+    }
+
+    fn pipe(&mut self) {
+        let is_pattern = matches!(self.open.last(), Some(Open::Case(true)));
+        self.at += 1 + usize::from(matches!(self.peek_at(1), Some(b'|' | b'&')));
+        match is_pattern {
+            true => self.words.clear(),
+            false => {
+                let before = self.found.len();
+                self.end(false);
+                let ended = self.found.iter_mut().skip(before);
+                ended.for_each(|command| command.is_piped = true);
+            }
+        }
+    }
+
+    fn opening(&mut self) {
+        let is_start = self.words.is_empty();
+        if is_start
+            && self.peek_at(1) == Some(b'(')
+            && let Some(end) = self.arithmetic(self.at + 2)
+        {
+            self.at = end;
+            // Nothing but a separator or a redirection may follow.
+            return;
+        }
+        self.at += 1;
+        if matches!(self.open.last(), Some(Open::Case(true))) {
+            return;
+        }
+        if self.words.len() <= 1 && self.peek() == Some(b')') {
+            // The word before it is a function's name.
+            self.at += 1;
+            self.words.clear();
+            self.state = State::Start;
+            return;
+        }
+        self.end(false);
+        self.open.push(Open::Group);
+    }
+
+    /// A closing bracket; whether it is no one's.
+    fn closing(&mut self) -> bool {
+        if let Some(Open::Case(pattern @ true)) = self.open.last_mut() {
+            *pattern = false;
+            self.words.clear();
+            self.state = State::Start;
+            return false;
+        }
+        self.end(false);
+        self.since = self.found.len();
+        match self.open.iter().rposition(|open| *open == Open::Group) {
+            Some(at) => {
+                self.open.truncate(at);
+                // What stands behind it belongs to the group.
+                self.state = State::Names;
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn next_word(&mut self) {
+        let word = self.word();
+        let is_descriptor = word.is_plain && word.text.bytes().all(|byte| byte.is_ascii_digit());
+        if is_descriptor && matches!(self.peek(), Some(b'<' | b'>')) {
+            self.descriptor = Some(word.text);
+            return;
+        }
+        if word.range.is_empty() {
+            // Nothing was read, and the reading must go on.
+            self.at += 1;
+            return;
+        }
+        self.is_for = false;
+        match self.state {
+            State::Start if word.is_plain && !word.is_computed => self.first(word),
+            State::CaseWord => {
+                if word.text == "in" {
+                    self.open.push(Open::Case(true));
+                    self.state = State::Start;
+                }
+            }
+            State::Names => {}
+            State::Function => self.state = State::Start,
+            State::Start | State::Words => self.push(word),
+        }
+    }
+
+    fn push(&mut self, word: Word) {
+        self.words.push(word);
+        self.state = State::Words;
+    }
+
+    /// A word at a command's place, which may only structure the script.
+    fn first(&mut self, word: Word) {
+        let is_pattern = matches!(self.open.last(), Some(Open::Case(true)));
+        if is_pattern && word.text != "esac" {
+            return self.push(word);
+        }
+        match word.text.as_str() {
+            "then" | "elif" | "else" | "while" | "until" | "!" | "time" | "coproc" => {}
+            "if" => self.open.push(Open::Branch),
+            "{" => self.open.push(Open::Branch),
+            "do" => self.open.push(Open::Loop),
+            "fi" | "}" => self.close(|open| open == Open::Branch),
+            "done" => self.close(|open| open == Open::Loop),
+            "esac" => self.close(|open| matches!(open, Open::Case(_))),
+            "for" | "select" => {
+                self.is_for = true;
+                self.state = State::Names;
+            }
+            "function" => self.state = State::Function,
+            "case" => self.state = State::CaseWord,
+            "[[" => self.test(),
+            _ => return self.push(word),
+        }
+        self.since = self.found.len();
+    }
+
+    fn close(&mut self, is_it: impl Fn(Open) -> bool) {
+        if let Some(at) = self.open.iter().rposition(|open| is_it(*open)) {
+            self.open.truncate(at);
+        }
+        // What stands behind it belongs to the whole.
+        self.state = State::Names;
+    }
+
+    /// Skips `[[ … ]]`, whose signs separate nothing.
+    fn test(&mut self) {
+        while let Some(byte) = self.peek() {
+            if b" \t\r\n;&|()<>".contains(&byte) {
+                self.at += 1;
+                continue;
+            }
+            if self.word().text == "]]" {
+                break;
+            }
+        }
+        self.state = State::Names;
+    }
+
+    /// Ends the current command.
+    pub(super) fn end(&mut self, in_background: bool) {
+        let words = std::mem::take(&mut self.words);
+        let (input, outputs) = (self.input.take(), std::mem::take(&mut self.outputs));
+        self.state = State::Start;
+        if let Some(first) = words.first() {
+            let (from, line) = self.line;
+            let start = first.range.start;
+            let more = line_of(self.text.get(from..).unwrap_or_default(), start - from) - 1;
+            self.line = (start, line + more);
+            self.found.push(Simple {
+                line: line + more,
+                words,
+                in_background: false,
+                loops: self.open.iter().filter(|open| **open == Open::Loop).count(),
+                is_nested: !self.open.is_empty(),
+                input,
+                outputs,
+                is_piped: false,
+            });
+        }
+        let since = self.since.min(self.found.len());
+        for command in self.found.iter_mut().skip(since).filter(|_| in_background) {
+            command.in_background = true;
+        }
+    }
+}

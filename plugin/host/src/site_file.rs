@@ -1,0 +1,144 @@
+//! Reads the site's files of cpusets and pools, as only root can have written them, and tells whether one has
+//! changed since.
+//! In: a path. Out: [`SiteCpusets`] or [`SitePools`], and a [`Stamp`].
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use berth_site::cpusets::{self, LineError, SiteCpusets};
+use berth_site::pools::{self, SitePools};
+
+use crate::trust;
+use crate::trusted_file::{self, ReadError};
+
+/// Bytes of the file.
+const MOST: u64 = 1 << 20;
+
+/// The file's times and place: while they are the same, so is the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    modified: (i64, i64),
+    changed: (i64, i64),
+    file: (u64, u64, u64),
+}
+
+impl Stamp {
+    /// The stamp now; nothing if the file cannot be looked at.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+            file: (found.dev(), found.ino(), found.size()),
+        })
+    }
+}
+
+/// A file that does not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file that this key names was not read.
+    #[error("{0}={1}: {2}")]
+    File(&'static str, PathBuf, ReadError),
+    /// It has more bytes than such a file can rightly have.
+    #[error("{0}={1}: the file has more than {MOST} bytes; name the right one")]
+    TooLarge(&'static str, PathBuf),
+    /// A line of it is wrong.
+    #[error("{0}, {1}")]
+    Line(PathBuf, LineError),
+}
+
+/// The text of a file of the site that this key names, as only root can have written it.
+///
+/// # Errors
+/// [`FileError`]
+pub fn text(key: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
+    let failed = |why| FileError::File(key, path.into(), why);
+    trust::check_ancestors(path).map_err(|why| match path.exists() {
+        true => failed(why.into()),
+        false => failed(ReadError::Absent(path.into())),
+    })?;
+    trusted_file::read(path, MOST).map_err(|why| match why {
+        ReadError::TooLarge { path, .. } => FileError::TooLarge(key, path),
+        other => failed(other),
+    })
+}
+
+/// Reads the file of cpusets.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn cpusets(path: &Path, site: &cpusets::Site<'_>) -> Result<SiteCpusets, FileError> {
+    cpusets_of(path, &text("cpusets", path)?, site)
+}
+
+/// What a file of cpusets holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn cpusets_of(
+    path: &Path,
+    text: &[u8],
+    site: &cpusets::Site<'_>,
+) -> Result<SiteCpusets, FileError> {
+    let mut all = cpusets::read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    all.path = path.into();
+    Ok(all)
+}
+
+/// Reads the file of pools.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn pools(path: &Path, site: &pools::Site<'_>) -> Result<SitePools, FileError> {
+    pools_of(path, &text("pools", path)?, site)
+}
+
+/// What a file of pools holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn pools_of(path: &Path, text: &[u8], site: &pools::Site<'_>) -> Result<SitePools, FileError> {
+    let mut all = pools::read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    all.path = path.into();
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_root_is_read_and_a_change_is_seen() {
+        let site = cpusets::Site {
+            is_here: &|_| Ok(true),
+            uid: &|_| None,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cpusets.conf");
+        let told = || cpusets(&path, &site).unwrap_err().to_string();
+        assert_eq!(Stamp::of(&path), None);
+        assert!(told().contains("cpusets.conf does not exist"), "{}", told());
+        fs::write(&path, "name=A cpus=0\n").unwrap();
+        let before = Stamp::of(&path).unwrap();
+        let all = cpusets(&path, &site).unwrap();
+        assert_eq!((all.here().count(), &all.path), (1, &path));
+        assert_eq!(Stamp::of(&path), Some(before));
+        fs::write(&path, "name=A cpus=0\nname=B cpu=1\n").unwrap();
+        assert_ne!(Stamp::of(&path), Some(before));
+        let want = format!(
+            "{}, line 2: there is no key cpu here; the nearest is cpus",
+            path.display()
+        );
+        assert_eq!(told(), want);
+        fs::write(&path, "#".repeat(MOST as usize + 1)).unwrap();
+        assert!(told().contains("more than 1048576 bytes"), "{}", told());
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert!(told().contains("can be written by"), "{}", told());
+    }
+}

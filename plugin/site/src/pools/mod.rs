@@ -1,0 +1,124 @@
+//! The site's file of pools (`pools=FILE`): classes of jobs that get their CPUs when they want them, and which
+//! jobs these are.
+//! In: the file's text, read for one node. Out: [`SitePools`], which answers a launch from memory.
+
+mod old_class;
+mod read;
+#[cfg(test)]
+mod read_tests;
+
+use std::path::PathBuf;
+
+use berth_placement::pools::Weights;
+
+pub use crate::cpusets::LineError;
+pub use read::{Site, read};
+
+/// What the file holds, for the node that has read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SitePools {
+    /// The file; empty if the text came from elsewhere.
+    pub path: PathBuf,
+    pools: Vec<Pool>,
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Its line in the file.
+    pub line: usize,
+    /// Its name.
+    pub name: String,
+    /// The most CPUs that its jobs own together on a node.
+    pub cpus: u32,
+    /// Its weight, if it were as wide as the widest pool of the node.
+    pub weight: u32,
+    /// A class of earlier releases that its line asks for.
+    pub old_class: Option<&'static str>,
+    /// The variable that tells a task its number of CPUs.
+    pub export: String,
+    jobs: Jobs,
+    is_here: bool,
+}
+
+/// Which jobs are in a pool: those that have every word that the line has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Jobs {
+    partition: Option<String>,
+    accounts: Option<Vec<String>>,
+    reservations: Option<Vec<String>>,
+    qos: Option<Vec<String>>,
+}
+
+/// A job, by its credential.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Who<'a> {
+    /// Its partition.
+    pub partition: &'a str,
+    /// Its account.
+    pub account: &'a str,
+    /// Its reservation.
+    pub reservation: &'a str,
+    /// Its QOS; empty where the release of Slurm does not tell its nodes.
+    pub qos: &'a str,
+}
+
+impl SitePools {
+    /// The pools of this node, in the file's order.
+    pub fn here(&self) -> impl Iterator<Item = &Pool> + Clone {
+        self.pools.iter().filter(|pool| pool.is_here)
+    }
+
+    /// The pool of a job on this node: the first line that has it.
+    #[must_use]
+    pub fn of(&self, who: Who<'_>) -> Option<&Pool> {
+        self.here().find(|pool| pool.jobs.has(who))
+    }
+
+    /// The weights of the jobs of this node; none if it has no pools.
+    #[must_use]
+    pub fn weights(&self) -> Option<Weights> {
+        Weights::of(self.here().map(|pool| (pool.cpus, pool.weight)))
+    }
+}
+
+impl Pool {
+    /// Whether its line asks for a QOS.
+    #[must_use]
+    pub fn needs_qos(&self) -> bool {
+        self.jobs.qos.is_some()
+    }
+
+    /// Whether its line asks for an account.
+    #[must_use]
+    pub fn needs_account(&self) -> bool {
+        self.jobs.accounts.is_some()
+    }
+
+    /// Whether its line asks for a reservation.
+    #[must_use]
+    pub fn needs_reservation(&self) -> bool {
+        self.jobs.reservations.is_some()
+    }
+
+    /// The words that say which jobs are in it, for everybody but accounts and reservations.
+    #[must_use]
+    pub fn partition(&self) -> Option<&str> {
+        self.jobs.partition.as_deref()
+    }
+}
+
+impl Jobs {
+    fn has(&self, who: Who<'_>) -> bool {
+        let is_in = |names: &Option<Vec<String>>, own: &str, same: fn(&str, &str) -> bool| {
+            let known = |names: &Vec<String>| names.iter().any(|name| same(name, own));
+            names.as_ref().is_none_or(known)
+        };
+        let equal = |known: &str, own: &str| known == own;
+        self.partition.as_ref().is_none_or(|own| own == who.partition)
+            // Slurm's accounting keeps accounts and QOS in small letters.
+            && is_in(&self.accounts, who.account, str::eq_ignore_ascii_case)
+            && is_in(&self.qos, who.qos, str::eq_ignore_ascii_case)
+            && is_in(&self.reservations, who.reservation, equal)
+    }
+}
