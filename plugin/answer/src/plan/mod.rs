@@ -11,6 +11,7 @@ mod explain;
 mod foreign;
 mod given;
 mod gives_way;
+mod gpu_options;
 mod gpus;
 mod granted;
 mod job;
@@ -217,6 +218,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(foreign::notes(args));
+    notes.extend(gpu_options::note(args, on, step));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{CpuSet, Node, Plan};
+use berth_placement::{CpuId, CpuSet, Node, Plan};
 
 use super::cpuset::in_words;
 use super::devices;
+use super::gpu_options;
 use super::step::{Planned, PlannedStep};
 use crate::columns::{Columns, write_named};
 use crate::parents::Parents;
@@ -196,39 +197,57 @@ fn cells(args: &Question, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
     if near {
         heads.extend(["device", "distance"]);
     }
+    let gpus = |planned: &Planned| gpu_options::seen(args, planned.on(on), step, planned);
+    let has_gpus = !near
+        && step
+            .planned()
+            .iter()
+            .any(|planned| !gpus(planned).is_empty());
+    heads.extend(has_gpus.then_some("GPU"));
     heads.extend(memory.then_some("memory"));
-    let row = |on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize| {
-        let task = &plan.tasks[id];
-        let mut row = Vec::new();
-        if bound {
-            row.extend(bound_to(on, parents, &task.cpus));
-        }
-        if told {
-            row.push(
-                plan.chosen
-                    .as_ref()
-                    .map(|chosen| places(chosen.of_task(id)))
-                    .unwrap_or_default(),
-            );
-        }
-        if near {
-            row.extend(devices::of_task(on, plan, id));
-        }
-        if let Some(mems) = task.mems.as_ref().filter(|_| memory) {
-            let first = if task.prefer { " first" } else { "" };
-            row.push(format!("{mems}{first}"));
-        }
-        row
-    };
+    let row =
+        |on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, gpus: &[Vec<u32>], id: usize| {
+            let task = &plan.tasks[id];
+            let mut row = Vec::new();
+            if bound {
+                row.extend(bound_to(on, parents, &task.cpus));
+            }
+            if told {
+                row.push(
+                    plan.chosen
+                        .as_ref()
+                        .map(|chosen| places(chosen.of_task(id)))
+                        .unwrap_or_default(),
+                );
+            }
+            if near {
+                row.extend(devices::of_task(on, plan, id));
+            }
+            if has_gpus {
+                row.push(listed(gpus.get(id)));
+            }
+            if let Some(mems) = task.mems.as_ref().filter(|_| memory) {
+                let first = if task.prefer { " first" } else { "" };
+                row.push(format!("{mems}{first}"));
+            }
+            row
+        };
     let rows = |planned: &Planned| {
         let on = planned.on(on);
         let parents = on.machine();
         let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
+        let gpus = gpus(planned);
         let ids = 0..planned.plan.tasks.len();
-        ids.map(|id| row(on, parents.as_ref(), &planned.plan, id))
+        ids.map(|id| row(on, parents.as_ref(), &planned.plan, &gpus, id))
             .collect()
     };
     (heads, step.planned().iter().map(rows).collect())
+}
+
+/// GPUs by number, as a list.
+fn listed(gpus: Option<&Vec<u32>>) -> String {
+    let numbers = gpus.into_iter().flatten().map(|number| CpuId(*number));
+    numbers.collect::<CpuSet>().to_string()
 }
 
 /// What a task is bound to.
