@@ -83,12 +83,11 @@ fn wrong_values_are_wrong_lines() {
 #[test]
 fn unknown_words() {
     let long = long();
-    let (option, line) = (format!("--{long}"), format!("srun --{long} a"));
+    let option = format!("--{long}");
     for arguments in [
         &[long.as_str()][..],
         &[&option],
         &["plan", &option],
-        &["plan", &line],
         &["plan", &long],
         &["topo", &option],
         &["topo", &long],
@@ -104,6 +103,12 @@ fn unknown_words() {
         is_short(&format!("{:.60?}", arguments), &done);
         assert_eq!(done.code, 2, "{:.60?}: {}", arguments, done.stderr);
     }
+    // It may be another plugin's.
+    let line = format!("srun --{long} a");
+    is_short(
+        "a plugin's option",
+        &berth(&["plan", "--machine=pu:4", &line], ""),
+    );
     let batch = berth(
         &["plan", "--batch=-"],
         &format!("--map-by={long}\n--{long}\nsrun --{long} a\n"),

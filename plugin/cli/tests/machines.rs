@@ -40,9 +40,9 @@ fn known_machines_are_listed_and_planned_on() {
         );
     }
     // Two threads of a core have numbers far apart.
-    let cores = plan("--machine lumi-c -n2 --cpu-bind=cores --whole --format cpus");
+    let cores = plan("--machine lumi-c -n2 --cpu-bind=cores --cores all --format cpus");
     assert_eq!(cores.stdout, "0,128\n64,192\n");
-    let near = plan("--machine lumi-g -n8 --near=gpu --whole --format cpus");
+    let near = plan("--machine lumi-g -n8 --near=gpu --cores all --format cpus");
     assert_eq!(
         near.stdout.lines().next(),
         Some("48-55,112-119"),
@@ -64,7 +64,7 @@ fn cpu_numbers_on_a_synthetic_machine_get_a_note() {
     ] {
         let done = berth(
             &[
-                &["plan", "--machine=pack:2 core:4 pu:2", "--whole"][..],
+                &["plan", "--machine=pack:2 core:4 pu:2", "--cores=all"][..],
                 &options.split(' ').collect::<Vec<_>>(),
             ]
             .concat(),
@@ -85,6 +85,6 @@ fn cpu_numbers_on_a_synthetic_machine_get_a_note() {
         );
         assert_eq!(done.code, 0, "{options}: {}", done.stderr);
     }
-    let plain = plan("--machine pu:8 -n1 --cpu-bind=map_cpu:3 --whole");
+    let plain = plan("--machine pu:8 -n1 --cpu-bind=map_cpu:3 --cores all");
     assert!(!plain.stderr.contains("numbering"), "{}", plain.stderr);
 }

@@ -350,7 +350,10 @@ fn explanations_stay_out_of_files() {
         let explained = berth(&[&plan[..], &["--explain"]].concat());
         assert_eq!(explained.stdout, plain.stdout, "{format}");
         let said = String::from_utf8_lossy(&explained.stderr).into_owned();
-        assert!(said.contains("why         threads"), "{format}: {said}");
+        assert!(
+            said.contains("why         tasks are bound to threads"),
+            "{format}: {said}"
+        );
     }
 }
 

@@ -92,7 +92,7 @@ fn what_contradicts_is_told() {
         (&["-N0"], 2, "from 1 to 65533 nodes"),
         (&["-N3", "-w", "n1,n2"], 1, "name them all"),
         (&["-w", "n[1-"], 2, "not a host list"),
-        (&["-w", "/no/such/hosts"], 1, "cannot be read"),
+        (&["-w", "/no/such/hosts"], 2, "cannot be read"),
         (&["-N2", "-m", "arbitrary"], 2, "give it with -w"),
         (&["-m", "arbitrary", "-w", "n1,n2", "-n3"], 1, "use -n 2"),
         (&["-N2", "-n9", "--ntasks-per-node=4"], 1, "-N 3"),

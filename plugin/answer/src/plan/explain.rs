@@ -2,6 +2,7 @@
 //! were tried, in the user's words. The rule comes from the plan's decision.
 
 use berth_placement::sets::count::{counted, either};
+use std::cmp::Ordering;
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
@@ -9,13 +10,13 @@ use berth_placement::answer::decision::Mapped;
 use berth_placement::owned::Counts;
 use berth_placement::request::mapping::{RankBy, Target, level_word};
 use berth_placement::{
-    Binding, CpuSet, Decision, Level, LevelFrom, Mode, Node, Order, Plan, Request, Rule, SharedOut,
-    Unit,
+    Binding, CpuSet, Decision, Level, LevelFrom, Mode, Node, Plan, Request, Rule, SharedOut, Unit,
 };
 
 use super::change::changes;
 use super::cpuset;
 use super::devices;
+use super::order;
 use super::step::{Planned, PlannedStep};
 use super::variables::Variables;
 use crate::Failure;
@@ -74,14 +75,12 @@ fn one_node(args: &Question, on: &Node, planned: &Planned) -> Vec<String> {
     }
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
-    if let Rule::Level { order, .. } = plan.decision.rule {
-        lines.push(format!("order       {}", order_why(args, ask, order)));
-    }
-    lines.extend(isolated(on, plan));
-    lines.extend(args.confines(plan).then(|| CONFINED.to_string()));
     let parents = on
         .machine()
         .map(|machine| Parents::new(machine, args.socket_kind()));
+    lines.extend(order::line(args, planned, parents.as_ref()));
+    lines.extend(isolated(on, plan));
+    lines.extend(args.confines(plan).then(|| CONFINED.to_string()));
     let variables = Variables::of(args, planned);
     lines.extend((0..plan.tasks.len()).map(|id| {
         let near = devices::labels(on, plan, id).zip(devices::distance(plan, id));
@@ -116,42 +115,18 @@ fn wanted(ask: &Request) -> String {
     format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
 }
 
-const CPUSET_FAILED: &str =
-    "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it";
-
-const BINDING_FAILED: &str =
-    "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict";
-
 fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> String {
-    let own = &decision.own;
+    if let Some(why) = why_all(ask, rule) {
+        let own = &decision.own;
+        return format!("every task gets all of the step's CPUs ({own}), because {why}");
+    }
     match rule {
-        Rule::Unbound { whole: true } => {
-            "nothing is bound: --cpu-bind=none, and the step has the whole node".into()
+        Rule::Unbound { .. } => {
+            "nothing is bound, because --cpu-bind=none is given and the step has the whole node"
+                .into()
         }
-        Rule::Unbound { whole: false } => format!(
-            "all of the step's CPUs ({own}) for every task: --cpu-bind=none, on a part of the node"
-        ),
         Rule::Asked(word) => format!("--cpu-bind={word} names the CPUs; berth chooses nothing"),
         Rule::Level { level, from, .. } => level_why(args, ask, *level, *from, &decision.owned),
-        Rule::NoMatch => format!(
-            "all of the step's CPUs ({own}) for every task: no level is requested, and {} is not \
-             the number of its whole sockets, whole cores or threads",
-            wanted(ask)
-        ),
-        Rule::Overcommit => format!(
-            "all of the step's CPUs ({own}) for every task: --overcommit is given, and there are \
-             fewer CPUs than requested"
-        ),
-        Rule::CgroupTooSmall => format!(
-            "all of the step's CPUs ({own}) for every task: the step's cgroup has fewer CPUs than \
-             slurmd counts for its cores, and not enough for {}",
-            wanted(ask)
-        ),
-        Rule::TooManyReserved => format!(
-            "all of the step's CPUs ({own}) for every task: the site keeps others free that Slurm has \
-             given the step, and these are not enough for {}",
-            wanted(ask)
-        ),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"
@@ -161,15 +136,57 @@ fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::CpusetFailed => CPUSET_FAILED.into(),
-        Rule::BindingFailed => BINDING_FAILED.into(),
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Narrowed(near, rule) => format!(
             "--near={near}: tasks with the same devices divide the cores next to these among them; {}",
             why(args, ask, decision, rule)
         ),
-        Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
+        // The others give every task all CPUs.
+        _ => format!(
+            "the batch script gets all of the job's CPUs on this node ({})",
+            decision.own
+        ),
     }
+}
+
+/// Why every task gets all of the step's CPUs; none where a rule divides them.
+fn why_all(ask: &Request, rule: &Rule) -> Option<String> {
+    Some(match rule {
+        Rule::Unbound { whole: false } => {
+            "--cpu-bind=none is given and the step has a part of the node".into()
+        }
+        Rule::NoMatch => format!(
+            "no level is requested, and the step does not have exactly as many whole sockets, whole \
+             cores or threads as its tasks need CPUs ({})",
+            wanted(ask)
+        ),
+        Rule::Overcommit => "--overcommit is given and there are fewer CPUs than requested".into(),
+        Rule::CgroupTooSmall => format!(
+            "the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are not \
+             enough for {}",
+            wanted(ask)
+        ),
+        Rule::TooManyReserved => format!(
+            "the site keeps others free that Slurm has given the step, and the rest is not enough \
+             for {}",
+            wanted(ask)
+        ),
+        Rule::CpusetFailed => {
+            "the cpuset is not available, and this site then lets the step run without it".into()
+        }
+        Rule::BindingFailed => {
+            "the --binding or --near cannot be served, and it is not strict".into()
+        }
+        Rule::Unbound { whole: true }
+        | Rule::Asked(_)
+        | Rule::Level { .. }
+        | Rule::Binding(_)
+        | Rule::Near(_)
+        | Rule::Share(..)
+        | Rule::Mapped(_)
+        | Rule::Narrowed(..)
+        | Rule::Batch => return None,
+    })
 }
 
 /// How a mapping places tasks, and what it left open.
@@ -181,7 +198,7 @@ fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
     };
     let places = match &mapped.target {
         Target::Slot | Target::Node => "the tasks one after the other".into(),
-        Target::Level(kind) => format!("one task on each {}, round and round", level_word(*kind)),
+        Target::Level(kind) => format!("one task on each {} in turn", level_word(*kind)),
         Target::PerObject { count, of } => {
             format!("{count} on each {}", of.map_or("node", level_word))
         }
@@ -245,10 +262,10 @@ fn level_why(
     owned: &Counts,
 ) -> String {
     match from {
-        LevelFrom::Asked => format!("{level}, because {}", level_from(args)),
+        LevelFrom::Asked => format!("tasks are bound to {level}, because {}", level_from(args)),
         LevelFrom::Site => format!(
-            "{level}, because no level is requested, none fits exactly, and the site sets \
-             autobind={level}"
+            "tasks are bound to {level}, because no level is requested, none fits exactly, and the \
+             site sets autobind={level}"
         ),
         LevelFrom::Exact => {
             let has = match level {
@@ -257,7 +274,8 @@ fn level_why(
                 Level::Threads | Level::Ldoms => counted(owned.threads, "hardware thread"),
             };
             format!(
-                "{level}, because no level is requested, and {} are as many as the step's {has}",
+                "tasks are bound to {level}, because no level is requested, and the step's {has} are \
+                 exactly as many as the CPUs that its tasks need ({})",
                 wanted(ask)
             )
         }
@@ -273,34 +291,22 @@ fn rejected(decision: &Decision) -> Vec<String> {
     };
     let has = |level: &Level| match level {
         Level::Sockets => format!(
-            "sockets: the step has {} whole{}",
-            owned.sockets,
+            "sockets: the step has {}{}",
+            counted(owned.sockets, "whole socket"),
             part(owned.part_sockets)
         ),
         Level::Cores => format!(
-            "cores: it has {} whole{}",
-            owned.cores,
+            "cores: the step has {}{}",
+            counted(owned.cores, "whole core"),
             part(owned.part_cores)
         ),
-        Level::Threads | Level::Ldoms => format!("threads: it has {}", owned.threads),
+        Level::Threads | Level::Ldoms => {
+            let threads = counted(owned.threads, "hardware thread");
+            format!("threads: the step has {threads}")
+        }
     };
-    let line = |level| format!("{}, and {} are needed", has(level), decision.wanted);
+    let line = |level| format!("{}, and its tasks need {}", has(level), decision.wanted);
     decision.tried.iter().map(line).collect()
-}
-
-fn order_why(args: &Question, ask: &Request, order: Order) -> String {
-    let means = match order {
-        Order::Block => "one socket is filled, then the next",
-        Order::Cyclic => "each task goes to the next socket",
-        Order::Fcyclic => "each CPU comes from the next socket, also within a task",
-    };
-    let by = match (&args.srun.distribution, ask.distribution.sockets) {
-        (Some(asked), Some(_)) => format!("-m {asked}"),
-        (Some(asked), None) if asked.plane_size.is_some() => format!("-m {asked}"),
-        (Some(asked), None) => format!("-m {asked} leaves the sockets to the default"),
-        (None, _) => "the default".into(),
-    };
-    format!("{order} over the sockets ({by}): {means}")
 }
 
 fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usize) -> String {
@@ -316,13 +322,7 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
     if let Some(entry) = entry(ask, id) {
         text += &format!("; {entry}");
     }
-    let asked = plan.decision.cpus_per_task as usize;
-    let is_level = matches!(plan.decision.rule, Rule::Level { .. });
-    if is_level && task.cpus.count() > asked {
-        text += &format!("; the level gives whole objects, {asked} requested");
-    } else if is_level && task.cpus.count() < asked {
-        text += &format!("; fewer than the {asked} requested");
-    }
+    text += &other_count(plan, task.cpus.count());
     let shared: Vec<_> = plan.tasks[..id]
         .iter()
         .enumerate()
@@ -337,6 +337,26 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
             format!("{text}; shared with tasks {}, …", first.join(", "))
         }
         all => format!("{text}; shared with tasks {}", all.join(", ")),
+    }
+}
+
+/// Why a task has more or fewer CPUs than it requests, by a level.
+fn other_count(plan: &Plan, has: usize) -> String {
+    let asked = plan.decision.cpus_per_task as usize;
+    let Rule::Level { level, .. } = plan.decision.rule else {
+        return String::new();
+    };
+    let whole = match level {
+        Level::Sockets => ", because it is bound to whole sockets",
+        Level::Cores => ", because it is bound to whole cores",
+        Level::Ldoms => ", because it is bound to whole NUMA nodes",
+        Level::Threads => "",
+    };
+    let requests = counted(asked as u64, "CPU");
+    match has.cmp(&asked) {
+        Ordering::Equal => String::new(),
+        Ordering::Greater => format!("; it requests {requests} and gets {has}{whole}"),
+        Ordering::Less => format!("; it requests {requests} and gets {has}"),
     }
 }
 

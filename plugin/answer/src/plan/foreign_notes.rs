@@ -2,6 +2,7 @@
 
 use crate::args::ForeignOption;
 use crate::question::Question;
+use crate::text;
 
 /// One note for all of a request and of the job around it, and one if their plugin binds tasks.
 pub(super) fn notes(args: &Question) -> Vec<String> {
@@ -39,10 +40,10 @@ fn named(option: &ForeignOption, name: &str) -> String {
 
 /// `--container-image (Pyxis)`, or `--foo with the value "bar"`.
 fn shown(option: &ForeignOption) -> String {
-    let name = &option.name;
+    let name = text::short(&option.name);
     match (option.row, &option.value) {
         (Some(row), _) => format!("--{name} ({})", row.plugin),
-        (None, Some(value)) => format!("--{name} with the value \"{value}\""),
+        (None, Some(value)) => format!("--{name} with the value \"{}\"", text::short(value)),
         (None, None) => format!("--{name}"),
     }
 }

@@ -13,6 +13,7 @@ use super::change::{Change, changes};
 use super::cpuset::CpusetJson;
 use super::devices::{self, DeviceJson};
 use super::explain;
+use super::gpu_options;
 use super::score::QualityJson;
 use super::step::PlannedJob;
 use super::step::{Planned, PlannedStep, Task};
@@ -135,6 +136,9 @@ struct TaskJson {
     /// `SOCKET,CORE:…` that a --binding chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
+    /// The GPUs that it sees by Slurm's own options, by number on the node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gpus: Vec<u32>,
     /// What a --near gave to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     devices: Vec<DeviceJson>,
@@ -157,6 +161,8 @@ struct Tasks<'a> {
     /// Of each different plan's machine.
     parents: Vec<Option<Parents<'a>>>,
     variables: Vec<Variables>,
+    /// Of each different plan's tasks, by local id.
+    gpus: Vec<Vec<Vec<u32>>>,
 }
 
 impl Tasks<'_> {
@@ -184,6 +190,7 @@ impl Tasks<'_> {
             cores,
             memory: plan.mems.as_ref().map(ToString::to_string),
             chosen: chosen.map(|chosen| places(chosen.of_task(local))),
+            gpus: self.gpus[place].get(local).cloned().unwrap_or_default(),
             devices: devices::json(on, task.node_plan, local),
             device_order: devices::order(self.step.planned_on(task.place.node), local),
             variables: self.variables[place]
@@ -256,6 +263,7 @@ pub fn no_plan(why: &str) -> String {
 
 fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Document<'a> {
     let kind = args.socket_kind();
+    let gpus = |planned: &Planned| gpu_options::seen(args, planned.on(on), step, planned);
     let parents = |planned: &'a Planned| Some(Parents::new(planned.on(on).machine()?, kind));
     let plans = || step.plans();
     Document {
@@ -289,6 +297,7 @@ fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Docu
             on,
             parents: step.planned().iter().map(parents).collect(),
             variables: Variables::of_step(args, step),
+            gpus: step.planned().iter().map(gpus).collect(),
         })),
         explanation: match args.explain {
             true => explain::lines(args, on, step),

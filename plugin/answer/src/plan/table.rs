@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::request::near::What;
-use berth_placement::{CpuSet, Node, ObjectKind, Plan};
+use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
 
 use super::cpuset::in_words;
 use super::step::{InJob, Planned, PlannedStep};
-use super::{devices, notes};
+use super::{devices, gpu_options, notes};
 use crate::columns::{Columns, write_named};
 use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
@@ -18,6 +18,8 @@ use crate::question::Question;
 /// The head of the column that is left out where it makes lines too long.
 const MASK: &str = "mask";
 const GPU: &str = "GPU";
+/// The head above the GPUs next to a task's CPUs, which it need not see.
+const NEXT: &str = "next GPU";
 
 /// The whole text.
 ///
@@ -221,6 +223,8 @@ struct Shown {
     near: Option<&'static str>,
     /// Whether the job gets its cores in variables instead of being bound to them.
     chosen: bool,
+    /// Whether Slurm's own options say which GPUs a task sees.
+    seen: bool,
     more: More,
 }
 
@@ -231,9 +235,13 @@ impl Rows {
             let on = planned.on(on);
             let parents = on.machine();
             let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
-            let ids = 0..planned.plan.tasks.len();
-            ids.map(|id| shown.row(on, parents.as_ref(), &planned.plan, id))
-                .collect()
+            let gpus = gpu_options::seen(args, on, step, planned);
+            let row = |id: usize| {
+                let mut row = shown.row(on, parents.as_ref(), &planned.plan, id);
+                row.extend(shown.seen.then(|| listed(gpus.get(id))));
+                row
+            };
+            (0..planned.plan.tasks.len()).map(row).collect()
         };
         Self {
             heads: shown.heads(),
@@ -272,14 +280,20 @@ impl Shown {
             Some(asked) if asked.what == What::Gpu => GPU,
             _ => "device",
         });
+        let sees =
+            |planned: &Planned| !gpu_options::seen(args, planned.on(on), step, planned).is_empty();
+        let seen = near.is_none() && planned().any(sees);
         Self {
+            seen,
             bound: step.is_bound(),
             memory: has(|plan| plan.tasks.iter().any(|task| task.mems.is_some())),
             near,
             chosen: is_told(args) && has(|plan| plan.chosen.is_some()),
             more: More {
                 caches: machines().any(|machine| machine.objects(ObjectKind::L3).len() > 1),
-                gpus: near.is_none() && machines().any(|machine| gpus(machine).next().is_some()),
+                gpus: !seen
+                    && near.is_none()
+                    && machines().any(|machine| gpus(machine).next().is_some()),
             },
         }
     }
@@ -290,7 +304,7 @@ impl Shown {
             heads.extend(["socket", "NUMA"]);
             heads.extend(self.more.caches.then_some("L3"));
             heads.extend(["core", "CPUs"]);
-            heads.extend(self.more.gpus.then_some(GPU));
+            heads.extend(self.more.gpus.then_some(NEXT));
             heads.push(MASK);
         }
         heads.extend(self.chosen.then_some("chosen"));
@@ -298,6 +312,7 @@ impl Shown {
             heads.extend([device, "distance"]);
         }
         heads.extend(self.memory.then_some("memory"));
+        heads.extend(self.seen.then_some(GPU));
         heads
     }
 
@@ -329,6 +344,12 @@ struct More {
     caches: bool,
     /// There are GPUs, and no option says which of them a task gets.
     gpus: bool,
+}
+
+/// GPUs by number, as a list.
+fn listed(gpus: Option<&Vec<u32>>) -> String {
+    let numbers = gpus.into_iter().flatten().map(|number| CpuId(*number));
+    numbers.collect::<CpuSet>().to_string()
 }
 
 /// What a task is bound to.

@@ -10,6 +10,7 @@ pub mod cpuset;
 pub mod distribution;
 pub mod fixes;
 pub mod gres_bind;
+pub mod gres_closest;
 mod gres_text;
 pub mod grid_engine;
 pub mod mapping;

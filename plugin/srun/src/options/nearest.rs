@@ -19,7 +19,8 @@ pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'stati
         _ => 2,
     };
     let names = of(command, Some(release)).map(|row| row.typed());
-    let names = names.filter(|known| known.len() > 2);
+    let is_near = |known: &&str| known.len() > 2 && known.len().abs_diff(name.len()) <= most;
+    let names = names.filter(is_near);
     let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
     let (distance, near) = scored.min()?;
     (distance <= most).then_some(near)

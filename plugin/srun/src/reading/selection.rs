@@ -15,7 +15,7 @@ use crate::release::Release;
 use crate::spelling;
 
 /// Options that decide nodes or cores and that the model does not have.
-const UNMODELLED: [&str; 32] = [
+const UNMODELLED: [&str; 27] = [
     "batch",
     "bb",
     "bbf",
@@ -26,11 +26,6 @@ const UNMODELLED: [&str; 32] = [
     "consolidate-segments",
     "cpus-per-gpu",
     "dependency",
-    "gpus",
-    "gpus-per-node",
-    "gpus-per-socket",
-    "gpus-per-task",
-    "gres",
     "gres-flags",
     "het-group",
     "hold",
@@ -48,6 +43,15 @@ const UNMODELLED: [&str; 32] = [
     "switches",
     "tmp",
     "tres-per-task",
+];
+
+/// Options that give the job GPUs. The model gives it cores as if it asked for none.
+const OF_GPUS: [&str; 5] = [
+    "gpus",
+    "gpus-per-node",
+    "gpus-per-socket",
+    "gpus-per-task",
+    "gres",
 ];
 
 /// Options that the model has, and those that srun's plan of a step reads beside them.
@@ -88,7 +92,7 @@ const MODELLED: [&str; 31] = [
 /// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
 #[must_use]
 pub fn concerns(name: &str) -> bool {
-    MODELLED.contains(&name) || UNMODELLED.contains(&name)
+    MODELLED.contains(&name) || UNMODELLED.contains(&name) || OF_GPUS.contains(&name)
 }
 
 /// What a line asks of slurmctld.
@@ -117,10 +121,10 @@ pub fn client(command: Command) -> Client {
 /// ```
 /// use berth_srun::{Release, line, options::Command, reading::selection};
 ///
-/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--gres=gpu:1"], Command::Salloc, None);
+/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--cpus-per-gpu=1"], Command::Salloc, None);
 /// let found = selection::read(&line, Release::V22_05).unwrap();
 /// assert_eq!(found.options.tasks, Some(4));
-/// assert_eq!(found.unmodelled, ["--gres"]);
+/// assert_eq!(found.unmodelled, ["--cpus-per-gpu"]);
 /// ```
 ///
 /// # Errors
@@ -336,17 +340,17 @@ mod tests {
         ] {
             assert!(asked(text).is_err(), "{text}");
         }
-        let found = asked("--gpus=1 -p a,b --gres=x --switches=1 -w ./hosts").unwrap();
+        let found = asked("--gpus=1 -p a,b --hold --switches=1 -w ./hosts").unwrap();
         assert_eq!(found.partition.as_deref(), Some("a,b"));
         assert_eq!(
             found.unmodelled,
-            ["--gpus", "--gres", "--nodelist with a file", "--switches"]
+            ["--hold", "--nodelist with a file", "--switches"]
         );
     }
 
     #[test]
     fn every_option_is_in_the_table() {
-        for name in UNMODELLED.into_iter().chain(MODELLED) {
+        for name in UNMODELLED.into_iter().chain(MODELLED).chain(OF_GPUS) {
             let known = [Command::Srun, Command::Sbatch, Command::Salloc]
                 .iter()
                 .any(|command| crate::options::of(*command, None).any(|row| row.name() == name));

@@ -1,0 +1,223 @@
+//! Slurm's own GPU options: how many GPUs the step has on a node, and which of them each task sees.
+//! In: the request's options, and those of the job around it. Out: each task's GPUs, and notes.
+
+use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
+use berth_placement::request::gres_closest::GpuTasks;
+use berth_placement::sets::count::counted;
+use berth_placement::{CpuSet, DeviceKind, Gres, Node};
+use berth_srun::Release;
+
+use super::controller::is_asked;
+use super::step::{Planned, PlannedStep};
+use crate::question::Question;
+use crate::text;
+
+/// The options that concern GPUs.
+const OPTIONS: [&str; 8] = [
+    "gpus",
+    "gpus-per-node",
+    "gpus-per-socket",
+    "gpus-per-task",
+    "gres",
+    "gpu-bind",
+    "tres-bind",
+    "ntasks-per-gpu",
+];
+
+/// The options as they were given.
+struct Options(Vec<(&'static str, String)>);
+
+impl Options {
+    /// Those of the request; its job passes the others on.
+    fn of(args: &Question) -> Self {
+        let own = args.srun.kept();
+        let job = args.job_line().and_then(Result::ok);
+        let of_job = job.map(|job| job.given.clone()).unwrap_or_default();
+        let value = |name: &'static str| {
+            let typed = own.iter().rfind(|kept| kept.name == name);
+            let typed = typed.map(|kept| kept.value.clone());
+            let passed = || of_job.iter().rfind(|given| given.name == name);
+            let found = typed.or_else(|| passed().map(|given| given.value.clone()))?;
+            Some((name, found.unwrap_or_default()))
+        };
+        let mut all: Vec<_> = OPTIONS.into_iter().filter_map(value).collect();
+        all.retain(|(name, value)| *name != "gres" || gpus_of_gres(value).is_some());
+        Self(all)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// As they were typed, for a note.
+    fn shown(&self) -> String {
+        let shown = |(name, value): &(&str, String)| format!("--{name}={}", text::short(value));
+        self.0.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The step's GPUs on a node; `None` if slurmctld chooses how many.
+    fn count(&self, nodes: u32, planned: &Planned, on: &Node) -> Option<u32> {
+        let number = |name| self.value(name).map(number);
+        let on_node = number("gpus-per-node").or_else(|| gpus_of_gres(self.value("gres")?));
+        let by_task = || Some(number("gpus-per-task")?.saturating_mul(planned.tasks));
+        let by_socket = || Some(number("gpus-per-socket")?.saturating_mul(on.shape().sockets));
+        match on_node.or_else(by_task).or_else(by_socket) {
+            Some(count) => Some(count),
+            None if nodes > 1 && self.value("gpus").is_some() => None,
+            None => Some(number("gpus").unwrap_or_else(|| places(on).len() as u32)),
+        }
+    }
+
+    /// `--tres-bind` as srun makes it of the options.
+    fn bind(&self, release: Release) -> String {
+        let name = match release >= Release::V23_11 {
+            true => "gres/gpu:",
+            false => "gpu:",
+        };
+        let typed = self.value("tres-bind").map(String::from);
+        let gpu = || Some(format!("{name}{}", self.value("gpu-bind")?));
+        let each = |option: &str, word: &str| {
+            let count = number(self.value(option)?);
+            Some(format!("{name}{word}:{count}"))
+        };
+        let found = typed.or_else(gpu);
+        let found = found.or_else(|| each("gpus-per-task", "per_task"));
+        let found = found.or_else(|| each("ntasks-per-gpu", "single"));
+        found.unwrap_or_default()
+    }
+}
+
+/// A count behind a type, as in `a100:2`; a type alone is one.
+fn number(value: &str) -> u32 {
+    let one = |part: &str| {
+        let last = part.rsplit(':').next().unwrap_or_default();
+        last.parse().unwrap_or(1)
+    };
+    value.split(',').map(one).fold(0, u32::saturating_add)
+}
+
+/// The GPUs of `--gres`; none if it names none.
+fn gpus_of_gres(value: &str) -> Option<u32> {
+    let gpus = value.split(',').filter(|part| {
+        let name = part.trim_start_matches("gres:");
+        let name = name.trim_start_matches("gres/");
+        name.split([':', '=']).next() == Some("gpu")
+    });
+    let gpus: Vec<_> = gpus.collect();
+    (!gpus.is_empty()).then(|| number(&gpus.join(",").replace('=', ":")))
+}
+
+/// The CPUs next to each GPU of a node.
+fn places(on: &Node) -> Vec<CpuSet> {
+    let devices = on.machine().into_iter().flat_map(|all| all.devices());
+    let gpus = devices.filter(|device| device.kind == DeviceKind::Gpu);
+    gpus.map(|gpu| gpu.cpus.clone()).collect()
+}
+
+fn reading(release: Release) -> Reading {
+    match release {
+        Release::V22_05 => Reading::First,
+        Release::V23_02 => Reading::Slots,
+        _ => Reading::Named,
+    }
+}
+
+/// The GPUs that each task of a node sees, by local id; empty where nobody asks for GPUs, or where they
+/// are not known.
+pub(super) fn seen(
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+    planned: &Planned,
+) -> Vec<Vec<u32>> {
+    let options = Options::of(args);
+    let near = places(on);
+    let count = options.count(step.node_count(), planned, on);
+    let Some(count) = count.filter(|count| *count as usize <= near.len()) else {
+        return Vec::new();
+    };
+    let release = args.srun.release;
+    let text = options.bind(release);
+    let bind = gpu_bind(&text, reading(release));
+    let (Some(bind), false) = (bind, options.0.is_empty() || count == 0) else {
+        return Vec::new();
+    };
+    let gres = Gres {
+        on_node: near.len() as u32,
+        step: (0..count).collect(),
+        tasks: Vec::new(),
+    };
+    let cpus: Vec<_> = planned.plan.tasks.iter().map(|task| &task.cpus).collect();
+    let tasks = GpuTasks {
+        bind: &bind,
+        closest: bind == GpuBind::Open && text.contains("closest"),
+        gres: &gres,
+        near: &near,
+        tasks: &cpus,
+    };
+    tasks.seen().unwrap_or_default()
+}
+
+/// What the GPUs of a plan rest on, or why it has none.
+pub(super) fn note(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
+    let options = Options::of(args);
+    let planned = step.planned().iter().max_by_key(|planned| planned.tasks)?;
+    let on = planned.on(on);
+    if options.0.is_empty() {
+        return None;
+    }
+    let (shown, has) = (options.shown(), places(on).len());
+    let release = args.srun.release;
+    let cores = match is_asked(args) {
+        true => "; slurmctld may choose other cores, next to the GPUs",
+        false => "",
+    };
+    Some(match options.count(step.node_count(), planned, on) {
+        _ if has == 0 => format!(
+            "{shown}: the GPUs of this machine are not known, so the plan does not show them{cores}; plan on \
+             a machine with GPUs, such as --machine lumi-g"
+        ),
+        None => format!(
+            "{shown}: slurmctld chooses how many GPUs each node gives, so the plan does not show them{cores}"
+        ),
+        Some(count) if count as usize > has => format!(
+            "{shown}: {} on a node that has {has}; slurmctld refuses that",
+            counted(count, "GPU")
+        ),
+        _ if gpu_bind(&options.bind(release), reading(release)).is_none() => {
+            format!(
+                "{shown}: this binding of GPUs is not modelled, so the plan does not show them{cores}"
+            )
+        }
+        Some(count) if (count as usize) < has => format!(
+            "{shown}: the GPUs are the first {count} of the node's {has}, and gres.conf is assumed to have \
+             the CPUs next to each{cores}"
+        ),
+        Some(_) => {
+            format!("{shown}: gres.conf is assumed to have the CPUs next to each GPU{cores}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_gpus() {
+        for (text, count) in [("2", 2), ("a100:2", 2), ("a100", 1), ("a100:2,v100:1", 3)] {
+            assert_eq!(number(text), count, "{text}");
+        }
+        for (text, count) in [
+            ("gpu", Some(1)),
+            ("gpu:4", Some(4)),
+            ("gpu:a100:2,nvme:1", Some(2)),
+            ("gres/gpu=3", Some(3)),
+            ("nvme:1", None),
+            ("none", None),
+        ] {
+            assert_eq!(gpus_of_gres(text), count, "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Slurm's own GPU options in `berth plan`: which GPUs each task sees, and what the plan does not know.
+
+mod plan_common;
+
+use plan_common::berth;
+
+/// The last column of each task's row.
+fn gpus(line: &str) -> Vec<String> {
+    let done = berth(&["plan", "--machine=lumi-g", "--cores=all", line], "");
+    assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+    let rows = done
+        .stdout
+        .lines()
+        .skip_while(|line| !line.starts_with("task"));
+    let rows: Vec<_> = rows
+        .map(|row| row.split_whitespace().last().unwrap_or_default())
+        .collect();
+    assert_eq!(rows.first(), Some(&"GPU"), "{line}: {}", done.stdout);
+    rows[1..].iter().map(|word| String::from(*word)).collect()
+}
+
+const EIGHT: &str = "srun -n8 -c16 --cpu-bind=cores -m block:block";
+
+#[test]
+fn tasks_see_the_gpus_that_slurm_binds() {
+    let eight = |options: &str| gpus(&format!("{EIGHT} {options} ./a"));
+    // Cores 0-7 are next to GPUs 4 and 5.
+    let near = ["4", "5", "2", "3", "6", "7", "0", "1"];
+    assert_eq!(eight("--gpus-per-task=1"), near);
+    assert_eq!(eight("--gpus-per-node=8 --gpu-bind=single:1"), near);
+    assert_eq!(
+        eight("--gpus-per-node=8 --tres-bind=gres/gpu:per_task:1"),
+        near
+    );
+    let closest = ["4-5", "4-5", "2-3", "2-3", "6-7", "6-7", "0-1", "0-1"];
+    assert_eq!(eight("--gres=gpu:8 --gpu-bind=closest"), closest);
+    assert_eq!(eight("-G 8"), ["0-7"; 8]);
+    assert_eq!(eight("-G 8 --gpu-bind=none"), ["0-7"; 8]);
+    let map = ["7", "0", "7", "0", "7", "0", "7", "0"];
+    assert_eq!(eight("-G 8 --gpu-bind=map_gpu:7,0"), map);
+}
+
+/// None is dropped in silence, with or without named cores.
+#[test]
+fn what_a_plan_does_not_know_of_gpus_is_noted() {
+    for (machine, line, says) in [
+        (
+            "pu:8",
+            "srun -n2 --gpus-per-task=1 ./a",
+            "the GPUs of this machine are not known",
+        ),
+        (
+            "pu:8",
+            "srun -n2 --gpu-bind=closest ./a",
+            "--gpu-bind=closest: the GPUs of this machine",
+        ),
+        (
+            "pu:8",
+            "srun -n2 --tres-bind=gres/gpu:closest ./a",
+            "the GPUs of this machine",
+        ),
+        (
+            "lumi-g",
+            "srun -n2 --gres=gpu:2 ./a",
+            "slurmctld may choose other cores, next to the GPUs",
+        ),
+        (
+            "lumi-g",
+            "srun -n2 --gpus-per-node=9 ./a",
+            "9 GPUs on a node that has 8",
+        ),
+        (
+            "lumi-g",
+            "srun -n2 -G2 --gpu-bind=nearest ./a",
+            "this binding of GPUs is not modelled",
+        ),
+        (
+            "lumi-g",
+            "srun -N2 -n2 -G3 ./a",
+            "slurmctld chooses how many GPUs each node gives",
+        ),
+        (
+            "lumi-g",
+            "sbatch -n2 --gpus-per-node=8 --wrap=true",
+            "--gpus-per-node=8: gres.conf is assumed",
+        ),
+    ] {
+        for more in [&[][..], &["--cores=all"]] {
+            if line.starts_with("sbatch") && !more.is_empty() {
+                continue;
+            }
+            let machine = format!("--machine={machine}");
+            let done = berth(&[&["plan", &machine, line], more].concat(), "");
+            assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+            let is_asked = says.contains("slurmctld may") && !more.is_empty();
+            assert!(
+                is_asked || done.stderr.contains(says),
+                "{line}: {}",
+                done.stderr
+            );
+        }
+    }
+}
