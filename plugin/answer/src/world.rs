@@ -67,8 +67,6 @@ pub type Found = Result<Arc<Config>, String>;
 /// What was found out for one request.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// Whether somebody looked. Otherwise the caller says what the step owns.
-    pub has_looked: bool,
     /// Whether the request is for this very machine.
     pub is_here: bool,
     /// Whether the machine is a synthetic one, which has no devices.

@@ -4,6 +4,7 @@
 mod plan_common;
 mod random;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -71,13 +72,16 @@ const OPTIONS: &[&str] = &[
     "-t 5",
 ];
 
-/// No cluster, no node with berth, no job, no file: machines alone.
-struct Machines;
+/// No cluster, no node with berth, no job: machines and one script.
+#[derive(Default)]
+struct Machines {
+    /// How often the script was read.
+    reads: Cell<u32>,
+}
 
 impl World for Machines {
     fn standing(&self, machine: &str, _cluster: Option<&str>) -> Standing {
         Standing {
-            has_looked: true,
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
             ..Standing::default()
         }
@@ -91,8 +95,12 @@ impl World for Machines {
         Ok(GpusOfJob::None)
     }
 
-    fn script(&self, _name: &str) -> ScriptFile {
-        ScriptFile::Missing("there are no files here".into())
+    fn script(&self, name: &str) -> ScriptFile {
+        self.reads.set(self.reads.get() + 1);
+        match name {
+            "job.sh" => ScriptFile::Text(b"#!/bin/sh\n#SBATCH -n2 -c2\nsrun ./app\n".to_vec()),
+            _ => ScriptFile::Missing("there is no such file".into()),
+        }
     }
 
     fn hosts(&self, _path: &str) -> Result<String, String> {
@@ -118,7 +126,7 @@ fn line(random: &mut Random) -> String {
 
 /// The library's answer; none where the line is none.
 fn by_library(machine: &str, line: &str) -> Option<String> {
-    let world = Machines;
+    let world = Machines::default();
     let words = ["--machine".to_string(), machine.to_string()].into();
     let mut reader = Reader::new(words, &world).unwrap();
     let question = reader.line(line).ok()?;
@@ -188,5 +196,26 @@ fn every_face_has_the_same_answer() {
                 None => assert!(of_file.starts_with("error: "), "{about}: {of_file}"),
             }
         }
+    }
+}
+
+/// Also where its directives, its own masks and the job around a step are asked for.
+#[test]
+fn a_script_is_read_once_for_an_answer() {
+    for line in ["sbatch job.sh", "sbatch --binding=linear:1 job.sh"] {
+        let world = Machines::default();
+        let words = ["--machine".to_string(), "pack:2 core:4 pu:2".into()].into();
+        let question = Reader::new(words, &world).unwrap().line(line).unwrap();
+        let on = plan::node(&question, &world).unwrap();
+        let answer = plan::answer_of_line(&question, &on).unwrap();
+        let Answer::Planned(step) = answer else {
+            panic!("{line} is refused");
+        };
+        assert!(
+            !plan::notes(&question, &on, &step)
+                .iter()
+                .any(String::is_empty)
+        );
+        assert_eq!(world.reads.get(), 1, "{line}");
     }
 }

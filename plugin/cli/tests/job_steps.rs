@@ -96,7 +96,7 @@ fn what_is_refused_and_what_is_not_known() {
         "15 not-planned --ntasks has a value that only the job knows",
         "16 refused slurmctld refuses the step: ",
         "17 refused srun: unrecognized option '--ntaks'",
-        "18 not-planned it starts its tasks itself",
+        "18 not-planned mpirun starts its tasks itself",
     ]) {
         assert!(step.starts_with(part), "{step}");
     }

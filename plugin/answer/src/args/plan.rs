@@ -30,11 +30,10 @@ use crate::world::LIVE;
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
   berth plan job.sh
-  berth plan 'sbatch -N2 -n8 job.sh'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores or --cpus: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step or job would run with each step of its script, 1 it would not, 2 a wrong option or unreadable input."
+Exit code: 0 the step, or the job with its steps, would run, 1 not, 2 a wrong option or input."
 )]
 pub struct PlanArgs {
     /// A line of srun, sbatch or salloc, or a batch script; options beside it override it

@@ -97,10 +97,7 @@ pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
             "--cores all".into(),
         ));
     }
-    if args.step {
-        return of_step(args, node);
-    }
-    Ok(elsewhere(args, node))
+    of_step(args, node)
 }
 
 /// The part of the step in which the command runs.
@@ -123,20 +120,6 @@ fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
     let cores = part.cores(node.shape().threads, core_of);
     let value = format!("cores {}", listed(&cores));
     Owns::new(of_cores(cores, node), value, By::Found, how.into())
-}
-
-/// For a caller that says nothing, as `berth check`.
-fn elsewhere(args: &Question, node: &Node) -> Owns {
-    let table = node.table();
-    if args.srun.one_core_a_socket {
-        let firsts = table.sockets.iter();
-        let cores = firsts.filter_map(|pus| Some(CoreIdx(table.cores.of(*pus.first()?))));
-        let owned = of_cores(cores.collect(), node);
-        let value = "one core of each socket".into();
-        return Owns::new(owned, value, By::Option, "--hint=memory_bound".into());
-    }
-    let (value, source) = ("the whole node", "--cores or --cpus for less");
-    Owns::new(Allocation::Whole, value.into(), By::Assumed, source.into())
 }
 
 pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {

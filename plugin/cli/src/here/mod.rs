@@ -79,7 +79,6 @@ impl World for Host {
         });
         let node = is_live.then(node).flatten();
         Standing {
-            has_looked: true,
             is_here,
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
             environment: environment(),

@@ -43,7 +43,7 @@ const MOST_NEEDED: usize = 64;
 
 /// Whether slurmctld's model decides what the step owns.
 pub fn is_asked(args: &Question) -> bool {
-    args.standing.has_looked && !is_listed(args) && !is_whole(args) && !args.step
+    !is_listed(args) && !is_whole(args) && !args.step
 }
 
 /// Asks.
