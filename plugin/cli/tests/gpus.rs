@@ -4,19 +4,19 @@ mod plan_common;
 
 use plan_common::berth;
 
-/// The last column of each task's row.
+/// The cell under `GPU` of each task's row.
 fn gpus(line: &str) -> Vec<String> {
     let done = berth(&["plan", "--machine=lumi-g", "--cores=all", line], "");
     assert_eq!(done.code, 0, "{line}: {}", done.stderr);
-    let rows = done
+    let mut rows = done
         .stdout
         .lines()
-        .skip_while(|line| !line.starts_with("task"));
-    let rows: Vec<_> = rows
-        .map(|row| row.split_whitespace().last().unwrap_or_default())
-        .collect();
-    assert_eq!(rows.first(), Some(&"GPU"), "{line}: {}", done.stdout);
-    rows[1..].iter().map(|word| String::from(*word)).collect()
+        .skip_while(|row| !row.starts_with("task"));
+    let words = |row: &str| row.split_whitespace().map(String::from).collect::<Vec<_>>();
+    let heads = words(rows.next().unwrap());
+    let at = heads.iter().position(|head| head == "GPU").unwrap();
+    let tasks = rows.filter(|row| row.starts_with(|first: char| first.is_ascii_digit()));
+    tasks.map(|row| words(row)[at].clone()).collect()
 }
 
 const EIGHT: &str = "srun -n8 -c16 --cpu-bind=cores -m block:block";

@@ -199,7 +199,7 @@ fn the_job_s_command_reads_its_variables() {
     ] {
         assert_eq!(cores(line), cores(bare), "{line}");
     }
-    let refused = ask(&folder, &["SBATCH_GRES=gpu:1 sbatch -n2 job.sh"]);
+    let refused = ask(&folder, &["SBATCH_GRES=nvme:1 sbatch -n2 job.sh"]);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     assert!(refused.stderr.contains("not modelled: --gres"));
 
@@ -272,7 +272,7 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
             2,
             "sbatch: unrecognized option '--label'",
         ),
-        ("sbatch -n2 --gres=gpu:1 job.sh", 1, "not modelled: --gres"),
+        ("sbatch -n2 --gres=nvme:1 job.sh", 1, "not modelled: --gres"),
         ("sbatch -N3-2 job.sh", 2, "sbatch refuses the line"),
         ("sbatch -n2 -N2 --binding=linear:x job.sh", 2, "--binding"),
         (

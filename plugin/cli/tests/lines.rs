@@ -186,7 +186,11 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
             1,
             "not modelled: a step of several components",
         ),
-        ("srun -n2 --gres=gpu:1 ./app", 1, "not modelled: --gres"),
+        (
+            "srun -n2 --cpus-per-gpu=1 ./app",
+            1,
+            "not modelled: --cpus-per-gpu",
+        ),
         ("srun -n9 ./app", 1, "waits for a second node"),
     ] {
         let done = berth(&["plan", "--machine", "pu:8", line], "");

@@ -177,10 +177,19 @@ fn take(found: &mut Selection, setting: Setting<'_>) -> Result<(), Refused> {
             other => found.unmodelled.push(format!("--exclusive={other}")),
         },
         "partition" => found.partition = Some(text.into()),
+        "gres" if !text.split(',').all(is_gpu) => found.unmodelled.push("--gres".into()),
         name if UNMODELLED.contains(&name) => found.unmodelled.push(format!("--{name}")),
         _ => {}
     }
     Ok(())
+}
+
+/// Whether a part of `--gres` asks for GPUs. Other resources may stand for cores.
+fn is_gpu(part: &str) -> bool {
+    let name = part.trim_start_matches("gres:");
+    let name = name.trim_start_matches("gres/");
+    let name = name.split([':', '=']).next().unwrap_or_default();
+    ["gpu", "none", ""].contains(&name)
 }
 
 fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
@@ -340,11 +349,11 @@ mod tests {
         ] {
             assert!(asked(text).is_err(), "{text}");
         }
-        let found = asked("--gpus=1 -p a,b --hold --switches=1 -w ./hosts").unwrap();
+        let found = asked("--gpus=1 -p a,b --gres=x --switches=1 -w ./hosts").unwrap();
         assert_eq!(found.partition.as_deref(), Some("a,b"));
         assert_eq!(
             found.unmodelled,
-            ["--hold", "--nodelist with a file", "--switches"]
+            ["--gres", "--nodelist with a file", "--switches"]
         );
     }
 
