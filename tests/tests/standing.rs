@@ -34,7 +34,7 @@ fn json(text: &str) -> Value {
 fn facts(plan: &Value, what: &str) -> Vec<[String; 3]> {
     let facts = plan["assumed"].as_array().unwrap().iter();
     let of_kind = facts.filter(|fact| fact["what"] == what);
-    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap().to_string();
+    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap_or_default().to_string();
     of_kind
         .map(|fact| ["value", "by", "source"].map(|name| text(fact, name)))
         .collect()
@@ -115,7 +115,10 @@ fn before_it_is_submitted_a_line_is_planned_as_it_will_run() {
         let script = format!("srun {line} {MASKS}");
         let printed = cluster.run("/bin/sh", &["-c", &script]).expect_ok();
         let masks = masks(&printed);
-        assert_eq!(plan["nodes"][0]["masks"].as_str(), masks, "{line}: {plan}");
+        let planned = plan["nodes"][0]["masks"].as_str();
+        // Behind the kind stands what the task's environment has.
+        let planned = planned.map(|text| text.strip_prefix("map_cpu:").unwrap_or(text));
+        assert_eq!(planned, masks, "{line}: {plan}");
     }
     for line in [
         "srun -n17 true",

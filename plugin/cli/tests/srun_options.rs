@@ -59,7 +59,7 @@ fn what_shapes_a_binding() {
         ("-B 2: -n2", "0-1 8-9"),
         ("-n 2 --hint=NoMultithread,compute_bound", "0 8"),
         ("-n 2 --threads-per-core=1 -B 1:1 -m *:block", "0 1"),
-        ("-c 1 --cpu-bind=threads", "0 8"),
+        ("-c 8 --cpu-bind=threads", "0-7 8-15"),
         ("-n 2 --cpu-bind=rank --slurm=24.05", "0 1"),
     ] {
         assert_eq!(cpus(options), expected, "{options}");

@@ -76,12 +76,7 @@ impl fmt::Display for CpusetNote {
                 "MAX_RADIUS keeps the job on one node and means nothing else here: this site chooses the \
                  first free CPUs (cpuset_best=off)",
             ),
-            Self::Cut { asked, job } => write!(
-                f,
-                "NCPUS={asked} is more than the {} that the job has on this node, and the cpuset has no \
-                 others; request more for the job (-n, -c, --exclusive), or write a smaller NCPUS",
-                counted(*job, "CPU")
-            ),
+            Self::Cut { asked, job } => cut(f, *asked, *job),
             Self::Shares(cpus) => write!(
                 f,
                 "CPUs {} of this cpuset are in other cpusets too, because too few others are free; request \
@@ -107,6 +102,15 @@ impl fmt::Display for CpusetNote {
             ),
         }
     }
+}
+
+fn cut(f: &mut fmt::Formatter<'_>, asked: u32, job: u32) -> fmt::Result {
+    write!(
+        f,
+        "NCPUS={asked} is more than the {} that the job has on this node, and the cpuset has no others; \
+         request more for the job (-n, -c, --exclusive), or write a smaller NCPUS",
+        counted(job, "CPU")
+    )
 }
 
 fn listed_memory(f: &mut fmt::Formatter<'_>, mems: &NodeSet, left_out: bool) -> fmt::Result {

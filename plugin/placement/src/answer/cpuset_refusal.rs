@@ -108,6 +108,23 @@ impl CpusetRefusal {
     }
 }
 
+impl CpusetRefusal {
+    /// What may help beside other words: the whole node, or to wait.
+    fn otherwise(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::TooFew {
+            held, fits_on_node, ..
+        }
+        | Self::Radius {
+            held, fits_on_node, ..
+        }) = self
+        else {
+            return Ok(());
+        };
+        exclusive(f, *fits_on_node)?;
+        beside(f, held)
+    }
+}
+
 impl fmt::Display for CpusetRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("--cpuset: ")?;
@@ -122,46 +139,21 @@ impl fmt::Display for CpusetRefusal {
                 most,
                 candidates,
                 why,
-                held,
-                fits_on_node,
-            } => {
-                too_few(f, (*needed, *most), candidates, *why)?;
-                exclusive(f, *fits_on_node)?;
-                beside(f, held)
-            }
+                ..
+            } => too_few(f, (*needed, *most), candidates, *why),
             Self::Radius {
                 needed,
                 most,
                 smallest,
-                held,
-                fits_on_node,
-            } => {
-                radius(f, *needed, *most, *smallest)?;
-                exclusive(f, *fits_on_node)?;
-                beside(f, held)
-            }
+                ..
+            } => radius(f, *needed, *most, *smallest),
             Self::StepTooLarge {
                 needed,
                 has,
                 job,
                 fits,
-            } => {
-                write!(
-                    f,
-                    "this step needs {} on this node, and the job's cpuset has {has} for it; ",
-                    counted(*needed, "CPU")
-                )?;
-                larger_cpuset(f, *needed, *job, *fits)
-            }
-            Self::StepElsewhere { needed, own, set } => write!(
-                f,
-                "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
-                 CPUs {}; start the step without --exact, --exclusive and -c: sbatch and salloc take --exclusive \
-                 for the job",
-                counted(*needed, "CPU"),
-                repeated(set),
-                repeated(own)
-            ),
+            } => step_too_large(f, (*needed, *has), *job, *fits),
+            Self::StepElsewhere { needed, own, set } => step_elsewhere(f, *needed, own, set),
             Self::Static {
                 name,
                 needed,
@@ -173,7 +165,8 @@ impl fmt::Display for CpusetRefusal {
                 "--mem-bind names NUMA nodes {outside}; this job's cpuset has mandatory memory on NUMA \
                  nodes {mems}; name only those, or leave --mem-bind out"
             ),
-        }
+        }?;
+        self.otherwise(f)
     }
 }
 
@@ -233,8 +226,17 @@ fn beside(f: &mut fmt::Formatter<'_>, held: &CpuSet) -> fmt::Result {
     }
 }
 
-/// What to do where a step needs more than its job's cpuset has.
-fn larger_cpuset(f: &mut fmt::Formatter<'_>, needed: u32, job: u32, fits: bool) -> fmt::Result {
+fn step_too_large(
+    f: &mut fmt::Formatter<'_>,
+    (needed, has): (u32, u32),
+    job: u32,
+    fits: bool,
+) -> fmt::Result {
+    write!(
+        f,
+        "this step needs {} on this node, and the job's cpuset has {has} for it; ",
+        counted(needed, "CPU")
+    )?;
     if fits {
         return write!(f, "submit the job with NCPUS={needed}, or use fewer tasks");
     }
@@ -243,6 +245,23 @@ fn larger_cpuset(f: &mut fmt::Formatter<'_>, needed: u32, job: u32, fits: bool) 
         true => f.write_str("the job's cpuset can have no more here"),
         false => write!(f, "the job has {job} here"),
     }
+}
+
+fn step_elsewhere(
+    f: &mut fmt::Formatter<'_>,
+    needed: u32,
+    own: &CpuSet,
+    set: &CpuSet,
+) -> fmt::Result {
+    write!(
+        f,
+        "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
+         CPUs {}; start the step without --exact, --exclusive and -c: sbatch and salloc take --exclusive \
+         for the job",
+        counted(needed, "CPU"),
+        repeated(set),
+        repeated(own)
+    )
 }
 
 fn radius(f: &mut fmt::Formatter<'_>, needed: u32, most: u32, smallest: u32) -> fmt::Result {

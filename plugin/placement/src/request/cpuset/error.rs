@@ -121,13 +121,7 @@ impl fmt::Display for CpusetError {
                 f,
                 "{keyword} names more than {MAX_ENTRIES} numbers, repeats counted; write a shorter list"
             ),
-            Self::UnknownAttribute { found, nearest } => {
-                write!(f, "there is no attribute \"{found}\" for CPUSET_OPTIONS; ")?;
-                if found.contains(',') {
-                    return f.write_str("a | stands between two attributes");
-                }
-                one_of(f, *nearest, "attributes", &Attribute::ALL.map(Attribute::word))
-            }
+            Self::UnknownAttribute { found, nearest } => unknown_attribute(f, found, *nearest),
             Self::NoName => f.write_str(NO_NAME),
             Self::Together {
                 one,
@@ -136,6 +130,23 @@ impl fmt::Display for CpusetError {
             } => write!(f, "{one} and {other} do not go together; {instead}"),
             Self::FewCandidates { listed, ncpus } => few_candidates(f, *listed, *ncpus),
         }
+    }
+}
+
+fn unknown_attribute(
+    f: &mut fmt::Formatter<'_>,
+    found: &str,
+    nearest: Option<&str>,
+) -> fmt::Result {
+    write!(f, "there is no attribute \"{found}\" for CPUSET_OPTIONS; ")?;
+    match found.contains(',') {
+        true => f.write_str("a | stands between two attributes"),
+        false => one_of(
+            f,
+            nearest,
+            "attributes",
+            &Attribute::ALL.map(Attribute::word),
+        ),
     }
 }
 
