@@ -124,9 +124,9 @@ fn gpus_have_a_column_where_there_are_any() {
     assert_eq!(
         rows,
         [
-            "task  socket  NUMA  core  CPUs  GPU  mask",
-            "0     0       0     0     0     1    0x1",
-            "1     1       1     1     1     0    0x2"
+            "task  socket  NUMA  core  CPUs  next GPU  mask",
+            "0     0       0     0     0     1         0x1",
+            "1     1       1     1     1     0         0x2"
         ]
     );
     let json = plan(&format!("--machine {xml} --cores=all --format json -n1"));

@@ -33,7 +33,7 @@ use crate::world::LIVE;
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores or --cpus: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step, or the job with its steps, would run, 1 not, 2 a wrong option or input."
+Exit code: 0 the step or job with its steps would run, 1 it would not, 2 a wrong option or input."
 )]
 pub struct PlanArgs {
     /// A line of srun, sbatch or salloc, or a batch script; options beside it override it
