@@ -40,51 +40,54 @@ fn tasks_see_the_gpus_that_slurm_binds() {
     assert_eq!(eight("-G 8 --gpu-bind=map_gpu:7,0"), map);
 }
 
+/// A machine, a line, and a part of the note.
+const NOTED: &[[&str; 3]] = &[
+    [
+        "pu:8",
+        "srun -n2 --gpus-per-task=1 ./a",
+        "the GPUs of this machine are not known",
+    ],
+    [
+        "pu:8",
+        "srun -n2 --gpu-bind=closest ./a",
+        "--gpu-bind=closest: the GPUs of this machine",
+    ],
+    [
+        "pu:8",
+        "srun -n2 --tres-bind=gres/gpu:closest ./a",
+        "the GPUs of this machine",
+    ],
+    [
+        "lumi-g",
+        "srun -n2 --gres=gpu:2 ./a",
+        "slurmctld may choose other cores, next to the GPUs",
+    ],
+    [
+        "lumi-g",
+        "srun -n2 --gpus-per-node=9 ./a",
+        "9 GPUs on a node that has 8",
+    ],
+    [
+        "lumi-g",
+        "srun -n2 -G2 --gpu-bind=nearest ./a",
+        "this binding of GPUs is not modelled",
+    ],
+    [
+        "lumi-g",
+        "srun -N2 -n2 -G3 ./a",
+        "slurmctld chooses how many GPUs each node gives",
+    ],
+    [
+        "lumi-g",
+        "sbatch -n2 --gpus-per-node=8 --wrap=true",
+        "--gpus-per-node=8: gres.conf is assumed",
+    ],
+];
+
 /// None is dropped in silence, with or without named cores.
 #[test]
 fn what_a_plan_does_not_know_of_gpus_is_noted() {
-    for (machine, line, says) in [
-        (
-            "pu:8",
-            "srun -n2 --gpus-per-task=1 ./a",
-            "the GPUs of this machine are not known",
-        ),
-        (
-            "pu:8",
-            "srun -n2 --gpu-bind=closest ./a",
-            "--gpu-bind=closest: the GPUs of this machine",
-        ),
-        (
-            "pu:8",
-            "srun -n2 --tres-bind=gres/gpu:closest ./a",
-            "the GPUs of this machine",
-        ),
-        (
-            "lumi-g",
-            "srun -n2 --gres=gpu:2 ./a",
-            "slurmctld may choose other cores, next to the GPUs",
-        ),
-        (
-            "lumi-g",
-            "srun -n2 --gpus-per-node=9 ./a",
-            "9 GPUs on a node that has 8",
-        ),
-        (
-            "lumi-g",
-            "srun -n2 -G2 --gpu-bind=nearest ./a",
-            "this binding of GPUs is not modelled",
-        ),
-        (
-            "lumi-g",
-            "srun -N2 -n2 -G3 ./a",
-            "slurmctld chooses how many GPUs each node gives",
-        ),
-        (
-            "lumi-g",
-            "sbatch -n2 --gpus-per-node=8 --wrap=true",
-            "--gpus-per-node=8: gres.conf is assumed",
-        ),
-    ] {
+    for [machine, line, says] in NOTED {
         for more in [&[][..], &["--cores=all"]] {
             if line.starts_with("sbatch") && !more.is_empty() {
                 continue;

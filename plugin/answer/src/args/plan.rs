@@ -370,6 +370,9 @@ pub enum CompatArg {
 }
 
 /// `CpuBind=` of slurm.conf.
+///
+/// # Errors
+/// A text that slurm.conf does not take there.
 pub fn site_bind(text: &str) -> Result<CpuBind, TextError> {
     berth_srun::spelling::cpu_bind(text, Release::NEWEST)
 }

@@ -55,22 +55,7 @@ pub(super) fn as_job(
         .iter()
         .map(|planned| planned.plan.tasks.len() as u32)
         .collect();
-    let text = args.job.as_deref().unwrap_or_default();
-    let job = PlannedJob {
-        line: text.into(),
-        tasks: found.tasks,
-        steps: match found.line.script {
-            Script::None => vec![JobStep {
-                line: None,
-                text: "srun".into(),
-                plan: command(args, text, "srun ./app"),
-                answer: None,
-            }],
-            _ => Vec::new(),
-        },
-        submits: matches!(found.line.script, Script::Read { .. }).then(|| passed(args) + text),
-        nodes: found.nodes.into_iter().map(GivenNode::from).collect(),
-    };
+    let job = planned(args, &found);
     let count = tasks.iter().sum();
     Ok(Ok(PlannedStep {
         names: found.first.names,
@@ -85,11 +70,30 @@ pub(super) fn as_job(
     }))
 }
 
-impl From<JobNode> for GivenNode {
-    fn from(node: JobNode) -> Self {
+/// The job, as yet without the steps of its script.
+fn planned(args: &Question, found: &OnlyJob) -> PlannedJob {
+    let text = args.job.as_deref().unwrap_or_default();
+    let script = &found.line.script;
+    let inside = matches!(script, Script::None).then(|| JobStep {
+        line: None,
+        text: "srun".into(),
+        plan: command(args, text, "srun ./app"),
+        answer: None,
+    });
+    PlannedJob {
+        line: text.into(),
+        tasks: found.tasks,
+        steps: inside.into_iter().collect(),
+        submits: matches!(script, Script::Read { .. }).then(|| passed(args) + text),
+        nodes: found.nodes.iter().map(GivenNode::from).collect(),
+    }
+}
+
+impl From<&JobNode> for GivenNode {
+    fn from(node: &JobNode) -> Self {
         Self {
-            name: node.name,
-            cores: node.cores,
+            name: node.name.clone(),
+            cores: node.cores.clone(),
             cpus: node.cpus,
         }
     }
