@@ -180,7 +180,12 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
         ("srun --nod 2 ./app", 2, "option '--nod' is ambiguous"),
         ("srun -n2 --label=3 ./app", 2, "doesn't allow an argument"),
         ("srun -n $N ./app", 2, "only the shell of the job knows"),
-        ("mpirun -n 4 ./app", 2, "has no srun"),
+        (
+            "mpiexec -n 4 --rankfile f ./app",
+            1,
+            "not modelled: --rankfile of mpirun",
+        ),
+        ("./app -n 4", 2, "has no srun"),
         (
             "srun a : -n2 b",
             1,
@@ -279,4 +284,29 @@ fn options_of_other_plugins_may_stand_anywhere() {
         "{}",
         batch.stdout
     );
+}
+
+/// Open MPI's mpirun is planned by the rules of its mapping language, and srun's line is named.
+#[test]
+fn an_mpirun_is_planned_as_the_srun_that_does_the_same() {
+    let plan = |line: &str| {
+        let machine = "--machine=pack:2 core:4 pu:2";
+        berth(&["plan", machine, "--cores=all", "--format=cpus", line], "")
+    };
+    for (mpirun, srun) in [
+        (
+            "mpirun -np 4 --map-by package --report-bindings ./app",
+            "srun --ntasks=4 --map-by=package",
+        ),
+        ("mpiexec -n 2 ./app > out", "srun --ntasks=2 --map-by=slot"),
+        (
+            "cd x && OMP_NUM_THREADS=2 mpirun -n 3 --bind-to numa ./app",
+            "srun --ntasks=3 --bind-to=numa",
+        ),
+    ] {
+        let (one, other) = (plan(mpirun), plan(&format!("{srun} ./app")));
+        assert_eq!((one.code, &one.stdout), (0, &other.stdout), "{mpirun}");
+        let says = format!("this places its tasks so: {srun}\n");
+        assert!(one.stderr.contains(&says), "{mpirun}: {}", one.stderr);
+    }
 }

@@ -312,6 +312,9 @@ pub struct PlanArgs {
     /// NAME=VALUE before the srun of a line.
     #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
     pub line_variables: Vec<String>,
+    /// What the reading of a line has to say.
+    #[arg(long = "line-note", hide = true, action = ArgAction::Append)]
+    pub line_notes: Vec<String>,
     /// The whole line is that of a job, and starts no step.
     #[arg(long, hide = true)]
     pub only_job: bool,

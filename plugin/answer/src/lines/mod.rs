@@ -3,7 +3,8 @@
 
 mod foreign;
 pub(crate) mod job;
+mod mpirun;
 mod no_answer;
-pub mod srun;
+pub(crate) mod srun;
 
-pub use no_answer::{NoAnswer, Unusable};
+pub use no_answer::{NoAnswer, NoLine, Unusable};

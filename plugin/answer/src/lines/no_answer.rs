@@ -1,4 +1,4 @@
-//! Why slurmctld's model gives no cores to a line.
+//! Why a line is not planned: it cannot be read, or slurmctld's model gives it no cores.
 
 use std::fmt;
 
@@ -53,6 +53,24 @@ impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
+            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
+        }
+    }
+}
+
+/// Why a line is not planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoLine {
+    /// It is wrong, or it starts nothing.
+    Usage(String),
+    /// It starts something that is not planned.
+    NotModelled(String),
+}
+
+impl fmt::Display for NoLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(why) => f.write_str(why),
             Self::NotModelled(what) => write!(f, "not modelled: {what}"),
         }
     }

@@ -2,34 +2,16 @@
 //! `berth plan`. The shell's own part, the program and everything behind it are left out. The line of
 //! an sbatch or salloc becomes a `--job`.
 
-use std::fmt;
-
 use berth_srun::line::{Given, Line, Trouble, read};
 use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
 
 use super::foreign::is_foreign;
+use super::mpirun;
+use super::no_answer::NoLine;
 use crate::args::{is_plans_own, passed_on};
 use crate::lines::job::base;
-
-/// Why a line is not planned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoLine {
-    /// It is wrong, or it starts nothing.
-    Usage(String),
-    /// It starts something that is not planned.
-    NotModelled(String),
-}
-
-impl fmt::Display for NoLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(why) => f.write_str(why),
-            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
-        }
-    }
-}
 
 /// The words that end a command of the shell.
 const ENDS: [&str; 6] = ["|", "||", "&", "&&", ";", "|&"];
@@ -45,6 +27,11 @@ pub fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> 
 }
 
 fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let first = |word: &String| Program::named(word).is_some() || mpirun::is_one(word);
+    let first = words.iter().position(first);
+    if let Some(at) = first.filter(|at| mpirun::is_one(&words[*at])) {
+        return of_mpirun(words, at, release);
+    }
     let (at, program) = program(words)?;
     let whole = without_redirections(&words[at..until_end(words, at)?]);
     let own = whole.get(1..).unwrap_or_default();
@@ -74,6 +61,19 @@ fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
     } else {
         all.extend([job(whole.len()), "--only-job".into()]);
     }
+    Ok(all)
+}
+
+/// The options of the srun that places the tasks of an mpirun, and a note that names it.
+fn of_mpirun(words: &[String], at: usize, release: Release) -> Result<Vec<String>, NoLine> {
+    let own = without_redirections(&words[at + 1..until_end(words, at)?]);
+    let options = mpirun::as_srun(&own)?;
+    let mut all = variables(&words[..at]);
+    all.extend(of_step(&options, release)?);
+    let srun = format!("srun {}", options.join(" "));
+    all.push(format!(
+        "--line-note=mpirun is planned by the rules of Open MPI 5; this places its tasks so: {srun}"
+    ));
     Ok(all)
 }
 
@@ -125,8 +125,13 @@ fn program(words: &[String]) -> Result<(usize, Program), NoLine> {
     let mut named = words.iter().enumerate();
     let found = named.find_map(|(at, word)| Some((at, Program::named(word)?)));
     found.ok_or_else(|| {
+        let file = if words.len() == 1 {
+            ", and there is no such script"
+        } else {
+            ""
+        };
         NoLine::Usage(format!(
-            "\"{}\" has no srun; give a line such as 'srun -n8 -c4 ./app'",
+            "\"{}\" has no srun{file}; give a line such as 'srun -n8 -c4 ./app'",
             words.join(" ")
         ))
     })

@@ -174,6 +174,7 @@ const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by 
 /// Notes to the user, from srun's reading and from the plans.
 pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut notes = args.srun.notes.clone();
+    notes.extend(args.line_notes.iter().cloned());
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
     notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
-use berth_answer::lines::srun::NoLine;
+use berth_answer::lines::NoLine;
 use berth_answer::plan::{Answer, PlannedStep};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};

@@ -1,0 +1,170 @@
+//! A line of Open MPI's mpirun as the line of srun that places its tasks by the same rules.
+//! In: the words behind mpirun. Out: srun's options. Source: the manual of mpirun of Open MPI 5, options that place tasks
+//! or name them; requests.md's mapping language is PRRTE's.
+
+use super::no_answer::NoLine;
+
+/// The names of the program.
+const NAMES: [&str; 4] = ["mpirun", "mpiexec", "orterun", "prterun"];
+
+/// Options that say nothing about places, with how many words each takes.
+const OTHERS: [(&str, usize); 30] = [
+    ("x", 1),
+    ("H", 1),
+    ("host", 1),
+    ("hostfile", 1),
+    ("machinefile", 1),
+    ("wdir", 1),
+    ("wd", 1),
+    ("output", 1),
+    ("output-filename", 1),
+    ("timeout", 1),
+    ("display", 1),
+    ("personality", 1),
+    ("prefix", 1),
+    ("mca", 2),
+    ("gmca", 2),
+    ("prtemca", 2),
+    ("pmixmca", 2),
+    ("report-bindings", 0),
+    ("oversubscribe", 0),
+    ("nooversubscribe", 0),
+    ("allow-run-as-root", 0),
+    ("display-map", 0),
+    ("display-allocation", 0),
+    ("tag-output", 0),
+    ("timestamp-output", 0),
+    ("verbose", 0),
+    ("v", 0),
+    ("quiet", 0),
+    ("q", 0),
+    ("forward-signals", 1),
+];
+
+/// Whether a word is its name.
+pub(super) fn is_one(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    NAMES.contains(&name)
+}
+
+/// What its words ask for.
+#[derive(Default)]
+struct Asked {
+    tasks: Option<String>,
+    map: Option<String>,
+    rank: Option<String>,
+    bind: Option<String>,
+    counts_threads: bool,
+}
+
+/// The options of the srun that places tasks so.
+///
+/// # Errors
+/// [`NoLine`]: no number of tasks, or an option that is not known here.
+pub(super) fn as_srun(words: &[String]) -> Result<Vec<String>, NoLine> {
+    if words.iter().any(|word| word == ":") {
+        return Err(NoLine::NotModelled(
+            "an mpirun of several programs (:)".into(),
+        ));
+    }
+    let asked = read(words)?;
+    let Some(tasks) = asked.tasks else {
+        let why = "mpirun without -n, which starts a task on each slot; give -n";
+        return Err(NoLine::NotModelled(why.into()));
+    };
+    // With no word at all Open MPI maps by slot, and binds two tasks to cores, more to NUMA nodes.
+    let by_default = asked.bind.is_none().then(|| "slot".to_string());
+    let mut map = asked.map.or(by_default);
+    if asked.counts_threads {
+        map = Some(map.unwrap_or_else(|| "core".into()) + ":hwtcpus");
+    }
+    let mut all = vec![format!("--ntasks={tasks}")];
+    let named = [
+        ("map-by", map),
+        ("rank-by", asked.rank),
+        ("bind-to", asked.bind),
+    ];
+    let named = named.into_iter();
+    all.extend(named.filter_map(|(name, value)| Some(format!("--{name}={}", value?))));
+    Ok(all)
+}
+
+fn read(words: &[String]) -> Result<Asked, NoLine> {
+    let mut asked = Asked::default();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next_if(|word| word.starts_with('-')) {
+        let option = word.trim_start_matches('-');
+        let (name, attached) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_string())),
+            None => (option, None),
+        };
+        let lacks = || NoLine::Usage(format!("mpirun: {word} needs a value"));
+        let mut value = || {
+            attached
+                .clone()
+                .or_else(|| words.next().cloned())
+                .ok_or_else(lacks)
+        };
+        match name {
+            "n" | "np" | "c" => asked.tasks = Some(value()?),
+            "map-by" => asked.map = Some(value()?),
+            "rank-by" => asked.rank = Some(value()?),
+            "bind-to" => asked.bind = Some(value()?),
+            "N" | "npernode" => asked.map = Some(format!("ppr:{}:node", value()?)),
+            "use-hwthread-cpus" => asked.counts_threads = true,
+            _ => {
+                let known = OTHERS.iter().find(|(known, _)| *known == name);
+                let Some((_, count)) = known else {
+                    return Err(NoLine::NotModelled(format!("{word} of mpirun")));
+                };
+                let left = count - usize::from(attached.is_some() && *count > 0);
+                words.by_ref().take(left).for_each(drop);
+            }
+        }
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn srun(line: &str) -> Result<String, NoLine> {
+        let words: Vec<_> = line.split(' ').map(String::from).collect();
+        as_srun(&words).map(|all| all.join(" "))
+    }
+
+    #[test]
+    fn options_that_place_are_srun_s_too() {
+        for (line, expected) in [
+            (
+                "-n 8 --map-by l3cache ./a -n 9",
+                "--ntasks=8 --map-by=l3cache",
+            ),
+            ("--np=4 --bind-to core ./a", "--ntasks=4 --bind-to=core"),
+            ("-np 2 ./a", "--ntasks=2 --map-by=slot"),
+            (
+                "--mca btl self -x A=1 -np 4 -map-by slot:PE=2 --report-bindings ./a",
+                "--ntasks=4 --map-by=slot:PE=2",
+            ),
+            (
+                "--host=a,b -N 2 -n 4 --rank-by slot ./a",
+                "--ntasks=4 --map-by=ppr:2:node --rank-by=slot",
+            ),
+            (
+                "-n 4 --use-hwthread-cpus ./a",
+                "--ntasks=4 --map-by=slot:hwtcpus",
+            ),
+        ] {
+            assert_eq!(srun(line).as_deref(), Ok(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        for line in ["./a", "-n 2 ./a : -n 2 ./b", "-n 2 --rankfile f ./a"] {
+            assert!(matches!(srun(line), Err(NoLine::NotModelled(_))), "{line}");
+        }
+        assert!(matches!(srun("-n"), Err(NoLine::Usage(_))));
+    }
+}
