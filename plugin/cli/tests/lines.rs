@@ -310,3 +310,29 @@ fn an_mpirun_is_planned_as_the_srun_that_does_the_same() {
         assert!(one.stderr.contains(&says), "{mpirun}: {}", one.stderr);
     }
 }
+
+/// A job's own special cores are honoured by a cluster that has them, and noted elsewhere.
+#[test]
+fn special_cores_are_not_dropped_in_silence() {
+    for (more, line, says) in [
+        (
+            "--score",
+            "srun -n2 -S 1 ./a",
+            "without AllowSpecResourcesUsage",
+        ),
+        (
+            "--score",
+            "sbatch -n2 --thread-spec=1 --wrap=true",
+            "without AllowSpecResourcesUsage",
+        ),
+        (
+            "--cores=all",
+            "srun -n2 --core-spec=1 ./a",
+            "leaves none of the cores free",
+        ),
+    ] {
+        let done = berth(&["plan", "--machine=core:4 pu:2", more, line], "");
+        assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+        assert!(done.stderr.contains(says), "{line}: {}", done.stderr);
+    }
+}

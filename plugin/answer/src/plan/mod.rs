@@ -189,6 +189,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     notes.extend(owns::without_effect(args).map(String::from));
+    notes.extend(owns::core_spec(args).map(String::from));
     notes.extend(foreign_notes::notes(args));
     notes.extend(gpu_options::note(args, on, step));
     notes.extend(numbers::note(args, on));

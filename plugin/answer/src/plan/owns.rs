@@ -3,7 +3,8 @@
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Allocation, CoreIdx, CpuSet, Node};
+use berth_placement::{Allocation, CoreIdx, CoreSpec, CpuSet, Node};
+use berth_srun::conf::Config;
 
 use crate::Failure;
 use crate::args::OwnedCores;
@@ -57,6 +58,27 @@ pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
         ),
         () => None,
     }
+}
+
+/// The note if cores that a job specialises are not left free here.
+pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
+    let job = args.job_line().and_then(Result::ok);
+    let of_job = job.is_some_and(|job| job.wanted.options.core_spec.is_given());
+    if !args.srun.core_spec.is_given() && !of_job {
+        return None;
+    }
+    if is_listed(args) || is_whole(args) {
+        let is_cores = matches!(args.srun.core_spec, CoreSpec::Cores(_));
+        return is_cores.then_some(
+            "--core-spec leaves none of the cores free that --cores or --cpus names; name those that the job has",
+        );
+    }
+    let of_node = args.config_of_node();
+    let config = args.config().or(of_node.as_deref());
+    (!config.is_some_and(Config::allows_spec_usage)).then_some(
+        "slurmctld ignores --core-spec and --thread-spec without AllowSpecResourcesUsage=yes in slurm.conf, and so \
+         does this plan; --cluster FILE says what a cluster has",
+    )
 }
 
 /// What the step owns on a node.

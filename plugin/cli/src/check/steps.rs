@@ -57,8 +57,7 @@ fn add(script: &Script, around: Surroundings<'_>, place: &Place, found: &mut Vec
 
 fn request(case: &Case<'_>, place: &Place) -> Result<Box<Question>, NoStep> {
     if case.command.kind == Kind::Mpirun {
-        let why =
-            "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them";
+        let why = "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them";
         return Err(NoStep::NotPlanned(why.into()));
     }
     if let Some(wrong) = rules::refused(case).into_iter().next() {

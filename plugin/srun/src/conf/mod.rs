@@ -193,6 +193,12 @@ impl Config {
         words.any(|word| any.iter().any(|known| word.eq_ignore_ascii_case(known)))
     }
 
+    /// `AllowSpecResourcesUsage=yes`: without it slurmctld ignores `--core-spec` and `--thread-spec`.
+    #[must_use]
+    pub fn allows_spec_usage(&self) -> bool {
+        self.words.allows_spec_usage()
+    }
+
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
     #[must_use]
     pub fn is_block_by_default(&self) -> bool {

@@ -34,6 +34,10 @@ impl Words {
         Ok(())
     }
 
+    pub(super) fn allows_spec_usage(&self) -> bool {
+        self.allow_spec_usage
+    }
+
     pub(super) fn is_block_by_default(&self) -> bool {
         let words = self.parameters.as_deref().unwrap_or_default();
         words
