@@ -91,13 +91,6 @@ pub enum BindLevel {
 }
 
 impl Mapping {
-    /// Whether tasks are to stay unbound.
-    #[must_use]
-    pub fn binds_nothing(&self) -> bool {
-        let level = self.bind.as_ref().and_then(|bind| bind.level);
-        level == Some(BindLevel::Nothing)
-    }
-
     /// Whether tasks are placed on CPUs, wherever these are, and not on larger objects.
     #[must_use]
     pub fn is_by_cpu(&self) -> bool {
