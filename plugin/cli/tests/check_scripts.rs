@@ -45,6 +45,10 @@ fn an_indented_directive_is_none() {
     );
     let instead = "#!/bin/bash\n#SBATCH -n4\n#SBATCH -c4\nsrun ./a\n #SBATCH -c8\n";
     assert_eq!(corrected(&[SLURM], script), instead);
+    // In a here-document the blanks have their places around it, and `<<-` takes tabs away itself.
+    let script = "sbatch -N2 <<-E\n\t#!/bin/bash\n\t #SBATCH -n4\n\t#SBATCH -c2\n\tsrun ./a\n\tE\n";
+    let instead = "sbatch -N2 <<-E\n\t#!/bin/bash\n\t#SBATCH -n4\n\t#SBATCH -c2\n\tsrun ./a\n\tE\n";
+    assert_eq!(corrected(&[SLURM], script), instead);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! line of sbatch names. Their words are moved to where they stand in the script around them, so that
 //! single words can be changed there; words of another file stand nowhere.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use berth_srun::line::read;
@@ -203,6 +204,8 @@ impl Script {
             let place = |at: &mut usize| *at = body.place(*at);
             self.first_command.iter_mut().for_each(place);
             self.late.iter_mut().for_each(place);
+            let part = |part: &mut Range<usize>| *part = body.range(part);
+            self.indented.iter_mut().for_each(part);
             if let Some(unclosed) = &mut self.unclosed {
                 place(&mut unclosed.at);
             }
