@@ -297,7 +297,7 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
     };
     let of_environment = |name: &str| {
         let counts = standing.is_here || name == berth_srun::options::HOST_FILE;
-        standing.variable(name).filter(|_| counts)
+        counts.then(|| standing.variable(name)).flatten()
     };
     berth_srun::options::variables(release)
         .filter_map(|(variable, name)| {

@@ -145,7 +145,7 @@ impl Question {
         let counts = self.standing.is_here || is_live;
         match on_line.and_then(|pair| pair.split_once('=')) {
             Some((_, value)) => Some(value.into()),
-            None => self.standing.variable(name).filter(|_| counts),
+            None => counts.then(|| self.standing.variable(name)).flatten(),
         }
     }
 
