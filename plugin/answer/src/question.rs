@@ -11,8 +11,8 @@ use berth_site::settings::Settings;
 use berth_srun::conf::DefaultBind;
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions};
-use crate::lines::NoAnswer;
 use crate::lines::job::JobLine;
+use crate::lines::{NoAnswer, Script};
 use crate::world::{GpusOfJob, Standing};
 
 /// A question.
@@ -58,6 +58,13 @@ impl Question {
     /// The job around the request, if `--job` gives its line.
     pub(crate) fn job_line(&self) -> Option<Result<Arc<JobLine>, NoAnswer>> {
         self.job_read.clone()
+    }
+
+    /// The batch script that the line of the job submits, as it was read.
+    #[must_use]
+    pub fn script(&self) -> Option<&Script> {
+        let job = self.job_read.as_ref()?.as_ref().ok()?;
+        Some(&job.script)
     }
 }
 

@@ -32,11 +32,21 @@ pub enum Script {
     /// Nothing that slurmd starts: the command is no sbatch.
     None,
     /// A batch script with its name.
-    Read { name: String, text: Vec<u8> },
+    Read {
+        /// Its name on the line.
+        name: String,
+        /// Its text.
+        text: Vec<u8>,
+    },
     /// A batch script that cannot be read, with the reason.
     Unread(String),
     /// There is no file of this name where sbatch looks for it, or none that it can read.
-    Missing { name: String, why: String },
+    Missing {
+        /// Its name on the line.
+        name: String,
+        /// The reason.
+        why: String,
+    },
 }
 
 impl JobLine {

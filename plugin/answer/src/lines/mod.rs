@@ -7,4 +7,5 @@ mod mpirun;
 mod no_answer;
 pub(crate) mod srun;
 
+pub use job::Script;
 pub use no_answer::{NoAnswer, NoLine, Unusable};

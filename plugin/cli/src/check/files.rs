@@ -37,6 +37,14 @@ impl Files {
         }
     }
 
+    /// A file that was read before, by the name that a line has.
+    pub(super) fn with(name: &str, text: &[u8]) -> Self {
+        let files = Self::default();
+        let known = (name.into(), Some(Ok(text.into())));
+        files.known.borrow_mut().extend([known]);
+        files
+    }
+
     /// A file by the name that a line has; none for the script that is checked.
     pub(super) fn read(&self, name: &str) -> Option<Content> {
         if let Some(known) = self.known.borrow().get(name) {

@@ -1,5 +1,6 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
+use berth_answer::lines;
 use berth_answer::plan::{NoStep, ScriptStep};
 use berth_answer::question::Question;
 use berth_placement::Node;
@@ -17,7 +18,10 @@ use super::script::{Script, script};
 /// The steps of the script that a line of sbatch submits; the body of a loop counts once. `args` say where
 /// it is planned.
 pub(crate) fn steps(line: &str, args: &Question, on: &Node) -> Vec<ScriptStep> {
-    let files = Files::beside(None);
+    let files = match args.script() {
+        Some(lines::Script::Read { name, text }) => Files::with(name, text),
+        _ => Files::default(),
+    };
     let Some(place) = Place::of(args, on) else {
         return Vec::new();
     };
