@@ -49,7 +49,7 @@ impl SiteNodes {
     /// The variable that stands for `--site`.
     pub const VARIABLE: &str = "BERTH_SITE";
 
-    /// What the option says, else the variable.
+    /// The value of `--site`, else that of the variable.
     ///
     /// # Errors
     /// A value of the variable that is none.

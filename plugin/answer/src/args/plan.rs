@@ -312,7 +312,7 @@ pub struct PlanArgs {
     /// NAME=VALUE before the srun of a line.
     #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
     pub line_variables: Vec<String>,
-    /// What the reading of a line has to say.
+    /// A note that the reader of a line makes, such as the srun line for an mpirun.
     #[arg(long = "line-note", hide = true, action = ArgAction::Append)]
     pub line_notes: Vec<String>,
     /// The whole line is that of a job, and starts no step.

@@ -47,7 +47,7 @@ pub(super) fn is_one(word: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// What its words ask for.
+/// The options of an mpirun that number and place its tasks.
 #[derive(Default)]
 struct Asked {
     tasks: Option<String>,
