@@ -81,6 +81,37 @@ fn masks_are_planned_applied_and_reported() {
     }
 }
 
+/// On a first day nothing changes: task/affinity binds to whole memory domains, and it prints nothing.
+#[test]
+fn under_compat_affinity_a_step_has_task_affinitys_masks_and_prints_nothing() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("compat=affinity confine=task"))
+        .up();
+    for (options, masks) in [
+        (&["-n1", "--cpu-bind=ldoms"][..], &["0x3"][..]),
+        (
+            &["-n2", "-O", "--ntasks-per-node=2", "--cpu-bind=ldoms"],
+            &["0x3", "0x3"],
+        ),
+        (&["-n1", "--cpu-bind=cores"], &["0x1"]),
+    ] {
+        assert_eq!(cluster.task_masks(options), masks, "{options:?}");
+        cluster.wait_idle();
+        let step = cluster.srun(&[options, &["true"]].concat());
+        assert_eq!((step.ok(), step.stderr.as_str()), (true, ""), "{options:?}");
+        cluster.wait_idle();
+    }
+    // One of berth's own options keeps to the step's CPUs, and its notes are shown.
+    let ours = ["-n1", "--cpu-bind=ldoms", "--binding=linear:1"];
+    assert_eq!(cluster.task_masks(&ours), ["0x1"]);
+    let step = cluster.srun(&["-n2", "--exclusive", "--binding=linear:2", "true"]);
+    let note = "berth: note: --binding=linear:2";
+    assert!(step.stderr.contains(note), "{step:#?}");
+}
+
 #[test]
 fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
     let Some(cluster) = cluster() else { return };

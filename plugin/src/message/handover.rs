@@ -54,8 +54,10 @@ pub(crate) struct Handover {
     pub outcome: Outcome,
     /// Hash of the list that the message carries ([`crate::message::inherited`]); empty for none.
     pub list: String,
-    /// The step's CPUs; no task is bound to others.
+    /// The step's CPUs; no task is bound to others, except to those in `beyond`.
     pub own: CpuSet,
+    /// CPUs of others that a task is bound to as well: task/affinity gives whole memory domains.
+    pub beyond: CpuSet,
     /// Whether slurmd's map does not say which CPUs each core has: the machine file does.
     pub by_tree: bool,
     /// The request, for the log and the tasks. Nothing is ever read from this text.
@@ -142,6 +144,10 @@ impl Handover {
         text.push_str(" own=");
         // A String takes everything.
         let _ = self.own.write_list(text);
+        if !self.beyond.is_empty() {
+            text.push_str(" beyond=");
+            let _ = self.beyond.write_list(text);
+        }
         if self.by_tree {
             text.push_str(" tree=1");
         }
@@ -232,6 +238,7 @@ impl FromStr for Handover {
         Ok(Self {
             outcome: outcome.ok_or_else(|| unreadable("outcome"))?.0,
             own: cpus("own", &fields.text("own"))?,
+            beyond: cpus("beyond", &fields.text("beyond"))?,
             by_tree: fields.value("tree").is_some(),
             confine: fields.value("confine").is_some(),
             list: fields.text("list"),

@@ -158,7 +158,7 @@ fn pools() -> impl Strategy<Value = InPool> {
 prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
-        own in sets(),
+        [own, beyond] in [sets(), sets()],
         [by_tree, confine] in [any::<bool>(), any::<bool>()],
         [list, request, rule, note] in [texts(), texts(), texts(), texts()],
         served in option::of(served()),
@@ -170,7 +170,7 @@ prop_compose! {
     ) -> Handover {
         let outcome = outcome.0;
         Handover {
-            outcome, list, own, by_tree, confine, request, rule, note, served, memory, devices, cpuset, pool,
+            outcome, list, own, beyond, by_tree, confine, request, rule, note, served, memory, devices, cpuset, pool,
             settle,
         }
     }

@@ -10,7 +10,7 @@ use crate::planning::words::name;
 use crate::site::standing::Abi;
 use crate::stepd::session::Intent;
 
-/// The message's masks, limited to the step's own CPUs, and a text on the CPUs that were left out.
+/// The message's masks, limited to the step's own CPUs and to what a level gives beyond them, and a text on the CPUs that were left out.
 pub(crate) fn intent(
     slurm: Abi,
     record: &StepRecord<'_>,
@@ -28,7 +28,9 @@ pub(crate) fn intent(
             return (Intent::Own(heard.own.clone()), None);
         }
     };
-    let (sets, cut) = kept(&list, &heard.own, record.node_tasks());
+    let mut within = heard.own.clone();
+    within.insert_all(&heard.beyond);
+    let (sets, cut) = kept(&list, &within, record.node_tasks());
     let said = (!cut.is_empty()).then(|| {
         format!(
             "CPUs {cut} do not belong to this step, which owns CPUs {}; they are left out",

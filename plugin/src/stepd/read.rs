@@ -7,13 +7,14 @@ use std::ffi::c_void;
 use berth_host::cgroup::JobFolders;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
-use berth_placement::{CpuSet, SetMemory};
+use berth_placement::{CpuSet, Fixes, SetMemory};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
+use crate::message::options::Texts;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
 use crate::planning::words::{join_bounded, name, switched_off_note};
@@ -107,6 +108,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let settled = settled(slurm, record, &mut heard, &node_name);
     let accounts = accounts(record, settled, &mut heard, &node_name);
     let masks = masks(record, is_heard);
+    let is_quiet = is_heard && heard.cpuset.is_none() && sits.pool.is_none() && is_as_affinity();
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
@@ -129,7 +131,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: heard.rule,
         masks,
         memory,
-        speaks: speaks(record),
+        speaks: speaks(record) && !is_quiet,
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
@@ -231,6 +233,12 @@ fn speaks(record: &StepRecord<'_>) -> bool {
     record.nodeid() == 0
         && record.step_id().kind != StepKind::Batch
         && !report::is_hushed(report::switch(record).as_deref())
+}
+
+/// Whether the step prints only what task/affinity prints: that is so under `compat=affinity` without any of berth's
+/// own options. Its notes are in the log.
+fn is_as_affinity() -> bool {
+    settings::current().fixes == Fixes::NONE && STATE.told() == Texts::default()
 }
 
 /// The administrator's file exists: nothing is applied, and a note goes to a user who requested a

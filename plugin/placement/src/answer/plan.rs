@@ -29,8 +29,8 @@ pub struct Plan {
     pub cpuset: Option<ChosenSet>,
     /// The devices that a `--near` gave to each task.
     pub near: Option<Nearby>,
-    /// Every CPU of the step's cores on this node. Lists that task/affinity trusts, and its memory
-    /// domains, can name others; no task is bound to those.
+    /// Every CPU of the step's cores on this node. Lists that task/affinity trusts can name others, and no task is bound
+    /// to those; its memory domains can have others too.
     pub own: CpuSet,
 }
 
