@@ -1,6 +1,8 @@
 //! Steps and scripts on a real cluster: what was asked, what the kernel says, what
 //! the user and the administrator are told.
 
+use berth_srun::Release;
+use berth_tests::srun_lines::release;
 use berth_tests::{Cluster, Done, Preload};
 
 /// Two CPUs are enough for every fact here, and all that a small machine has.
@@ -110,6 +112,31 @@ fn under_compat_affinity_a_step_has_task_affinitys_masks_and_prints_nothing() {
     let step = cluster.srun(&["-n2", "--exclusive", "--binding=linear:2", "true"]);
     let note = "berth: note: --binding=linear:2";
     assert!(step.stderr.contains(note), "{step:#?}");
+}
+
+/// Up to 24.05: later lines of srun ignore the word.
+#[test]
+fn rank_is_task_affinitys_where_that_is_asked_for() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    for (settings, is_rank) in [("compat=affinity", true), ("", false)] {
+        let cluster = Cluster::builder().plugstack(Some(settings)).up();
+        if release(&cluster) >= Release::V24_11 {
+            return berth_tests::skip("this srun ignores --cpu-bind=rank");
+        }
+        let asked = ["--exclusive", "-n2", "--cpu-bind=verbose,rank"];
+        assert_eq!(cluster.task_masks(&asked), ["0x1", "0x2"]);
+        let ask = "echo $SLURM_CPU_BIND_TYPE $SLURM_CPU_BIND";
+        let step = cluster.srun(&[&asked[..], &["sh", "-c", ask]].concat());
+        let told = match is_rank {
+            true => "rank verbose,rank",
+            false => "mask_cpu: verbose,mask_cpu:0x1,0x2",
+        };
+        assert_eq!(step.stdout.lines().next(), Some(told), "{step:#?}");
+        let verbose = step.stderr.contains("cpu-bind=RANK - ");
+        assert_eq!(verbose, is_rank, "{step:#?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub(crate) fn intent(
         Ok(Some(Mode::MaskCpu(list))) => list,
         Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
         Ok(Some(Mode::Free)) => return (Intent::Leave, None),
+        Ok(Some(Mode::Rank)) => {
+            return (Intent::Bind(ranks(&heard.own, record.node_tasks())), None);
+        }
         Ok(_) => return (Intent::Own(heard.own.clone()), None),
         Err(why) => {
             log::error!("{}: {why}", name(record.step_id()));
@@ -38,6 +41,15 @@ pub(crate) fn intent(
         )
     });
     (Intent::Bind(sets), said)
+}
+
+/// One CPU for each task, where slurmd left `rank` as it came: it has found all of these CPUs among the step's own.
+fn ranks(own: &CpuSet, tasks: u32) -> Vec<CpuSet> {
+    let each: Vec<CpuSet> = own
+        .iter()
+        .map(|cpu| std::iter::once(cpu).collect())
+        .collect();
+    each.into_iter().cycle().take(tasks as usize).collect()
 }
 
 /// Each task's mask without CPUs beyond `own`, or `own` itself if nothing would be left; and the

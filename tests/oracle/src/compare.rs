@@ -31,7 +31,13 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
         return refusals(case, theirs, ours);
     }
     if theirs.rc != ours.rc {
-        return Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc));
+        return match is_rank(case, constants)
+            .then(|| beyond_rank(case))
+            .flatten()
+        {
+            Some(why) if theirs.rc == 0 => Verdict::Aside(why),
+            _ => Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc)),
+        };
     }
     if resolved_by_us(case, theirs, constants) {
         return resolved(case, theirs, ours, constants);
@@ -75,26 +81,36 @@ fn refusals(case: &Case, theirs: &Answer, ours: &Answer) -> Verdict {
 
 /// Both answers as slurmstepd reads them.
 fn resolved(case: &Case, theirs: &Answer, ours: &Answer, c: &Constants) -> Verdict {
-    let (map, rank) = (&case.machine.map, c.CPU_BIND_RANK.unwrap_or(0));
     // `get_cpuset` keeps 256 characters of a mask, `0x` among them, and cuts off the low CPUs.
-    if map.len() > LONGEST_MASK {
+    if case.machine.map.len() > LONGEST_MASK {
         return Verdict::Aside("masks too long for task/affinity's look-up");
     }
-    if u32::from(case.cpu_bind_type) & rank != 0 && u32::from(case.job_core_spec) == c.NO_VAL16 {
-        // There task/affinity names CPUs that are not there, and the kernel refuses them; ours
-        // stay among those of the step.
-        if usize::from(case.tasks()) > map.len() {
-            return Verdict::Aside("rank past the last CPU");
-        }
-        if !case.machine.is_permutation() {
-            return Verdict::Aside("rank where slurmd's map is no permutation");
-        }
+    if is_rank(case, c)
+        && let Some(why) = beyond_rank(case)
+    {
+        return Verdict::Aside(why);
     }
     if theirs.resolved == ours.resolved {
         Verdict::Same
     } else {
         Verdict::Differ("the tasks' CPUs in slurmstepd".into())
     }
+}
+
+/// `rank`, which slurmstepd resolves.
+fn is_rank(case: &Case, c: &Constants) -> bool {
+    let rank = c.CPU_BIND_RANK.unwrap_or(0);
+    u32::from(case.cpu_bind_type) & rank != 0 && u32::from(case.job_core_spec) == c.NO_VAL16
+}
+
+/// Why task/affinity may name CPUs that are not there, which the kernel refuses. Ours are the step's own, or the step is
+/// refused before.
+fn beyond_rank(case: &Case) -> Option<&'static str> {
+    if usize::from(case.tasks()) > case.machine.map.len() {
+        return Some("rank past the last CPU");
+    }
+    let is_permutation = case.machine.is_permutation();
+    (!is_permutation).then_some("rank where slurmd's map is no permutation")
 }
 
 /// Modes that task/affinity leaves to slurmstepd on a whole node, and for which we write masks.

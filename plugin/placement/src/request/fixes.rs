@@ -50,6 +50,8 @@ pub enum Fix {
     IsolatedCpus,
     /// No task has both performance and efficiency cores while each kind has room for whole tasks.
     OneKind,
+    /// `rank` begins again where tasks outnumber CPUs, and an inner step does not inherit it.
+    RankWraps,
 }
 
 /// The name of each fix, and what it fixes in one line. A new fix is a variant above and a line
@@ -157,6 +159,11 @@ const TABLE: &[(Fix, &str, &str)] = &[
         "one-kind",
         "a task that is bound to cores or threads has cores of one kind while each kind has room for \
          whole tasks",
+    ),
+    (
+        Fix::RankWraps,
+        "rank-wraps",
+        "--cpu-bind=rank begins again at the step's first CPU where tasks outnumber its CPUs",
     ),
 ];
 

@@ -67,6 +67,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
         // task/affinity writes a mask list again after it has checked it.
         Mode::MaskCpu(_) if trusted => Message::AsAsked(read.into_owned()),
         Mode::MaskCpu(_) => Message::Rewritten(read.into_owned()),
+        Mode::Rank if !special && !here.has(Fix::RankWraps) => Message::AsAsked(Mode::Rank),
         _ => return Ok(here.each(tasks, rule)),
     };
     Ok(here.plan(tasks, rule, message))
@@ -161,12 +162,30 @@ fn ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
     if here.request.core_spec.is_given() && !here.has(Fix::SpecLists) {
         return Ok(ids.map(|id| counted(here, id)).collect());
     }
+    if !here.has(Fix::RankWraps) {
+        return unwrapped_ranks(here);
+    }
     let all: Vec<CpuId> = here.owned.cpus.iter().collect();
     if all.is_empty() && here.has(Fix::NoCpuLeft) {
         return Err(here.nothing_owned());
     }
     let wrapped = |id: u32| all.get(id as usize % all.len().max(1)).copied();
     Ok(ids.map(|id| wrapped(id).into_iter().collect()).collect())
+}
+
+/// The CPUs that task/affinity numbers as it numbers the tasks. Beyond the last one the kernel refuses its mask, and the step
+/// fails.
+fn unwrapped_ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
+    let own = &here.owned.cpus;
+    let ids = 0..here.request.tasks;
+    let rank = |id| {
+        let cpu = counted(here, id);
+        match cpu.is_subset(own) {
+            true => Ok(cpu),
+            false => Err(Refusal::outside(&Mode::Rank, &cpu, own)),
+        }
+    };
+    ids.map(rank).collect()
 }
 
 /// Every CPU that a list names.
