@@ -126,6 +126,40 @@ fn a_discovery_that_failed_at_start_is_tried_again() {
     assert!(!cluster.slurmd_log().contains("fatal: "));
 }
 
+/// A hanging command must not hold slurmd's start: the machine is found in the background.
+#[test]
+fn slurmd_starts_although_its_discovery_takes_long() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("berth");
+    let hangs = format!("#!/bin/sh\nsleep 20\nexec {} \"$@\"\n", command().display());
+    put(&program, &hangs);
+    let since = Instant::now();
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .command(&program)
+        .up();
+    assert!(
+        since.elapsed() < 2 * SLOW,
+        "slurmd waited for its discovery"
+    );
+    has_line(&cluster, "discover took more than 1.5 s and was killed").unwrap();
+    launch(&cluster);
+    for option in ["--cpu-bind=ldoms", "--map-by=l3cache", "--mem-bind=local"] {
+        let step = cluster.srun(&["-n1", option, "true"]);
+        let says = "the node is still being discovered; try again";
+        assert!(!step.ok() && step.stderr.contains(says), "{step:#?}");
+    }
+    cluster.wait_for("the machine", || {
+        has_line(&cluster, "the machine was discovered again")
+    });
+    cluster
+        .srun(&["-n1", "--cpu-bind=ldoms", "true"])
+        .expect_ok();
+}
+
 /// The kernel's list of online CPUs, for slurmd alone, is what a file says.
 const OTHER_LIST: &str = r#"
 #define _GNU_SOURCE

@@ -23,8 +23,11 @@ use crate::trust::{self, TrustError};
 /// Time that discovery gets. It takes milliseconds, or seconds on the largest hosts.
 pub const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
 
+/// Time that discovery gets while slurmd's start waits for it: with [`AFTER_KILL`] 2 s.
+pub const LIMIT_AT_START: Duration = Duration::from_millis(1500);
+
 /// Time that a killed child gets to disappear; a child that is stuck in the kernel never does.
-const AFTER_KILL: Duration = Duration::from_secs(2);
+const AFTER_KILL: Duration = Duration::from_millis(500);
 
 /// Longest time between two looks at the child, in milliseconds.
 const LOOK_EVERY: u16 = 50;
@@ -54,14 +57,14 @@ pub enum ChildError {
     },
     /// It was killed after its time.
     #[error(
-        "{command} discover took more than {seconds} s and was killed{said}; try it by hand, \
-         and see whether lstopo hangs too; or set command= in plugstack.conf"
+        "{command} discover took more than {} s and was killed{said}; try it by hand, \
+         and see whether lstopo hangs too; or set command= in plugstack.conf", limit.as_secs_f32()
     )]
     TimedOut {
         /// The command.
         command: PathBuf,
-        /// The limit, in seconds.
-        seconds: u64,
+        /// The limit.
+        limit: Duration,
         /// Its first line on stderr, as `: "…"`, or nothing.
         said: String,
     },
@@ -125,7 +128,7 @@ pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildEr
     match end {
         End::TimedOut => Err(ChildError::TimedOut {
             command,
-            seconds: limit.as_secs(),
+            limit,
             said,
         }),
         End::Status(status) if !matches!(status, WaitStatus::Exited(_, 0)) => {

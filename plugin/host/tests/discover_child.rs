@@ -140,7 +140,7 @@ fn one_that_takes_too_long_is_killed_with_all_it_started() {
     let why = stage.run(body, Duration::from_secs(1)).unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(10));
     assert!(
-        matches!(why, ChildError::TimedOut { seconds: 1, .. }),
+        matches!(why, ChildError::TimedOut { .. }),
         "{why}"
     );
     let told = why.to_string();

@@ -3,8 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use berth_host::command_path::default_command;
+use berth_host::discover_child::{DEFAULT_LIMIT, LIMIT_AT_START};
 use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
 use berth_placement::Machine;
 use slurm_sys::process::own_path;
@@ -24,6 +26,8 @@ struct Known {
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 /// Whether the last try failed.
 static FAILED: AtomicBool = AtomicBool::new(false);
+/// Whether it failed because slurmd's start did not wait any longer; it is tried again in the background.
+static UNFINISHED: AtomicBool = AtomicBool::new(false);
 
 fn known() -> MutexGuard<'static, Option<Known>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,6 +72,11 @@ pub(crate) fn has_failed() -> bool {
     FAILED.load(Ordering::Relaxed)
 }
 
+/// Whether the machine is unknown only because its discovery has not ended yet.
+pub(crate) fn is_unfinished() -> bool {
+    UNFINISHED.load(Ordering::Relaxed) && machine().is_none()
+}
+
 /// The machine, if it is known.
 pub(crate) fn machine() -> Option<Arc<Machine>> {
     known().as_ref()?.machine.clone()
@@ -88,17 +97,24 @@ pub(crate) fn is_outdated() -> bool {
     matches!(seen(), Seen::Outdated(_))
 }
 
-/// Discovers the machine while the caller waits, and logs what went wrong.
+/// Discovers the machine while the caller waits, and logs what went wrong. slurmd's start waits at most 2 s.
 pub(crate) fn at_start(node_name: &str) {
-    if let Err(why) = now(node_name) {
+    let began = Instant::now();
+    if let Err(why) = within(node_name, LIMIT_AT_START) {
+        UNFINISHED.store(began.elapsed() >= LIMIT_AT_START, Ordering::Relaxed);
         log::error!("{why}");
     }
 }
 
 /// Discovers the machine. If that fails, the machine that was known before stays.
 pub(crate) fn now(node_name: &str) -> Result<(), String> {
-    let found = find(&settings::current(), node_name);
+    within(node_name, DEFAULT_LIMIT)
+}
+
+fn within(node_name: &str, limit: Duration) -> Result<(), String> {
+    let found = find(&settings::current(), node_name, limit);
     FAILED.store(found.is_err(), Ordering::Relaxed);
+    UNFINISHED.store(false, Ordering::Relaxed);
     match found {
         Ok(file) => {
             let pretended = node::is_pretended();
@@ -126,14 +142,13 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
     }
 }
 
-fn find(settings: &Settings, node: &str) -> Result<MachineFile, String> {
+fn find(settings: &Settings, node: &str, limit: Duration) -> Result<MachineFile, String> {
     let dir = StateDir::new(&settings.state_dir, node).map_err(|why| why.to_string())?;
     dir.prepare().map_err(|why| why.to_string())?;
     let command = match &settings.command {
         Some(command) => command.clone(),
         None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
     };
-    discover_child::run(&command, dir.machine_path(), discover_child::DEFAULT_LIMIT)
-        .map_err(|why| why.to_string())?;
+    discover_child::run(&command, dir.machine_path(), limit).map_err(|why| why.to_string())?;
     machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
 }

@@ -2,6 +2,8 @@
 
 use berth_placement::{Refusal, RefusalKind};
 
+use crate::slurmd::discovery;
+
 /// Why a launch is not planned.
 pub(crate) enum Stop {
     /// We leave the step alone: off, or a record that cannot be trusted.
@@ -12,7 +14,11 @@ pub(crate) enum Stop {
 
 impl From<Refusal> for Stop {
     fn from(why: Refusal) -> Self {
-        Self::Refused(why.kind(), why.to_string())
+        let text = match why.lacks_tree() && discovery::is_unfinished() {
+            true => "the request needs to know the node's objects, and the node is still being discovered; try again".into(),
+            false => why.to_string(),
+        };
+        Self::Refused(why.kind(), text)
     }
 }
 

@@ -157,6 +157,19 @@ impl Refusal {
         }
     }
 
+    /// Whether the reason is that the machine tree is unknown.
+    #[must_use]
+    pub fn lacks_tree(&self) -> bool {
+        match self {
+            Self::DomainsUnknown => true,
+            Self::NoCoreKind { on_machine, .. } => !on_machine,
+            Self::Near(why) => matches!(why, NearRefusal::Unknown(_)),
+            Self::Mapping { why, .. } => *why == MappingRefusal::NoTree,
+            Self::Memory(why) => matches!(why, MemoryRefusal::Unknown { .. }),
+            _ => false,
+        }
+    }
+
     pub(crate) fn mapping(asked: &Mapping, near: Option<&Near>, why: MappingRefusal) -> Self {
         let beside = near.map(|near| format!(" with --near={}", repeated(near)));
         Self::Mapping {
