@@ -41,6 +41,12 @@ fn an_unknown_release_line_makes_it_inert() {
         assert!(loud[0].contains(part), "no {part:?} in {loud:?}");
     }
     assert!(!log.contains("berth: ready"), "{log}");
+    // SPANK's hooks bind nothing there either, and the user who asks for it knows.
+    let ours = ["-n2", "--exclusive", "--binding=linear:1"];
+    assert_eq!(cluster.task_masks(&ours), ["0x3", "0x3"]);
+    let step = cluster.srun(&[&ours[..], &["true"]].concat());
+    let note = "berth: note: --binding=linear:1 is not honoured: berth is inert here";
+    assert_eq!(step.stderr.matches(note).count(), 1, "{step:#?}");
 }
 
 #[test]

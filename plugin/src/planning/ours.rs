@@ -116,4 +116,13 @@ impl Ours {
              administrator"
         )
     }
+
+    /// The note to a user of a node whose release of Slurm berth does not know.
+    pub(crate) fn inert_note(&self) -> String {
+        let typed = self.typed();
+        format!(
+            "{typed} is not honoured: berth is inert here, because it does not know this node's release of \
+             Slurm; leave it out, or ask the administrator"
+        )
+    }
 }

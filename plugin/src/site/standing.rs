@@ -42,6 +42,11 @@ pub(crate) fn aside() -> Option<&'static str> {
     judged().as_ref().err().map(String::as_str)
 }
 
+/// Whether the running release has no table: then nothing is bound, also not by SPANK's hooks alone.
+pub(crate) fn is_inert() -> bool {
+    Slurm::get().layout(settings::current().strict).is_err()
+}
+
 /// Whether we stand aside because only `--binding` is configured.
 pub(crate) fn serves_binding_only() -> bool {
     let Some(slurm) = unjudged() else {
@@ -83,7 +88,7 @@ fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
     if own != "affinity" && names(list).any(|name| name == "affinity") {
         return Err(format!(
             "TaskPlugin={list} lists task/affinity, which binds every task a second time; berth \
-             binds nothing here: remove one of the two from slurm.conf"
+             serves only its own options here, as --binding: remove one of the two from slurm.conf"
         ));
     }
     Ok(())

@@ -18,7 +18,8 @@ use crate::stepd::state::STATE;
 /// tasks will be bound is not known yet.
 pub(crate) fn begin(spank: &SpankHandle<'_>) {
     let settings = settings::current();
-    if settings.quarantine == Setting::Off || standing::is_off(&settings) || node::is_pretended() {
+    let is_off = standing::is_off(&settings) || standing::is_inert();
+    if settings.quarantine == Setting::Off || is_off || node::is_pretended() {
         return;
     }
     let is_extern = is_extern(spank);

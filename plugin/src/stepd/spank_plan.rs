@@ -35,13 +35,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
     let settings = settings::current();
     let who = Who::of(spank)?;
+    let only_note = |note| Alone {
+        note,
+        ..Alone::default()
+    };
     let mut found = match who.asked(spank, &settings) {
         Ok(ours) if ours.is_empty() => return None,
+        Ok(ours) if standing::is_inert() => only_note(ours.inert_note()),
         Ok(ours) => who.bound(spank, &settings, &ours),
-        Err(why) => Alone {
-            note: why,
-            ..Alone::default()
-        },
+        Err(why) => only_note(why),
     };
     found.name = format!("{}{}", who.name, found.name);
     found.wanted = who.tasks as usize;
