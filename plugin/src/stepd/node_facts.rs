@@ -81,5 +81,6 @@ fn one(of_type: TypedGres) -> Gres {
         name: of_type.gres.name,
         kind: of_type.kind,
         indices: numbers.to_string(),
+        ..Gres::default()
     }
 }

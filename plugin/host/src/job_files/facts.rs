@@ -48,6 +48,8 @@ pub struct Gres {
     pub kind: String,
     /// Their numbers on this node as a list; empty if Slurm only counts them.
     pub indices: String,
+    /// How many there are, as Slurm writes it; empty where only the numbers are known.
+    pub count: String,
 }
 
 impl NodeFacts {
@@ -88,7 +90,7 @@ impl Gres {
     /// Whether it can stand in the file.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
-        self.name.len() <= NAME && self.kind.len() <= NAME
+        self.name.len() <= NAME && self.kind.len() <= NAME && self.count.len() <= NAME
     }
 
     /// As many as can stand in the file.
