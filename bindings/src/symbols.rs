@@ -1,6 +1,6 @@
 //! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
 //! Hosts differ (srun has no `conf`), so each may be missing.
-//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup,read_config}.h and slurm/spank.h,
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup,read_config,slurm_opt}.h and slurm/spank.h,
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
@@ -58,8 +58,13 @@ pub struct Addresses {
     pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
     /// The file of a name beside slurm.conf, or what slurmctld has sent for it; from 26.05 on its argument is `const`.
     pub slurm_get_extra_conf_path: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
+    /// The options of a command, a name, a value, and whether it comes before the command line.
+    pub slurm_option_set:
+        Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, bool) -> bool>,
     pub slurm_conf_lock: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub slurm_conf_unlock: Option<unsafe extern "C" fn()>,
+    /// `slurm_opt_t opt` of srun, sbatch and salloc: the address of that object.
+    pub opt: Option<NonNull<c_void>>,
     /// `slurmd_conf_t *conf`: the address of that pointer variable.
     pub conf: Option<NonNull<*mut c_void>>,
     /// `slurm_conf_t slurm_conf`: the address of that object.
@@ -129,8 +134,10 @@ impl Symbols {
                 cgroup_g_task_addto: function(c"cgroup_g_task_addto"),
                 spank_context: function(c"spank_context"),
                 slurm_get_extra_conf_path: function(c"slurm_get_extra_conf_path"),
+                slurm_option_set: function(c"slurm_option_set"),
                 slurm_conf_lock: function(c"slurm_conf_lock"),
                 slurm_conf_unlock: function(c"slurm_conf_unlock"),
+                opt: address(c"opt"),
                 conf: address(c"conf").map(NonNull::cast),
                 slurm_conf: address(c"slurm_conf"),
             })
@@ -144,6 +151,18 @@ impl Symbols {
             function::<unsafe extern "C" fn() -> c_long>(c"slurm_api_version").map(|get| get())
         };
         number.and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// Sets an option of the running srun, sbatch or salloc as if it were typed; returns whether Slurm has taken it.
+    ///
+    /// # Safety
+    /// The caller is a SPANK hook in one of these commands, where `opt` is Slurm's own object.
+    pub unsafe fn set_option(&self, name: &CStr, value: &CStr) -> bool {
+        let (Some(set), Some(opt)) = (self.slurm_option_set, self.opt) else {
+            return false;
+        };
+        // SAFETY: Slurm's own object for Slurm's own function, which copies both texts.
+        unsafe { set(opt.as_ptr(), name.as_ptr(), value.as_ptr(), false) }
     }
 
     /// Lets Slurm drop the `--cpu-freq` request if the step's CPUs do not allow it; a task

@@ -31,6 +31,34 @@ fn holder(cluster: &Cluster) -> String {
     job
 }
 
+/// `MAX_RADIUS` means one node: slurmctld is asked for one, and knows at once that there is none.
+#[test]
+fn a_job_with_a_radius_asks_for_one_node() {
+    let small = "CPUs=1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1";
+    let nodes = Cluster::builder()
+        .plugstack(Some(""))
+        .shape(small)
+        .shape(small);
+    let cluster = nodes.up();
+    cluster.srun(&["-n2", "true"]).expect_ok();
+    let radius = "--cpuset=MAX_RADIUS=1;NCPUS=1";
+    for (command, work) in [
+        ("srun", &["true"][..]),
+        ("sbatch", &["--output=/dev/null", "--wrap=true"]),
+        ("salloc", &["true"]),
+    ] {
+        let done = cluster.run(command, &[&["-n2", radius], work].concat());
+        let says = "Requested node configuration is not available";
+        assert!(
+            !done.ok() && done.stderr.contains(says),
+            "{command}: {done:#?}"
+        );
+        cluster
+            .run(command, &[&["-n1", radius], work].concat())
+            .expect_ok();
+    }
+}
+
 #[test]
 fn a_step_runs_unbound_where_the_site_says_so() {
     if !berth_tests::two_cpus() {

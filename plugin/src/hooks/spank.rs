@@ -100,7 +100,10 @@ pub unsafe extern "C" fn slurm_spank_init_post_opt(
     guard("slurm_spank_init_post_opt", || {
         let mut cache = OptionCache::default();
         match daemon() {
-            Daemon::Other => option::forget_overlap(),
+            Daemon::Other => {
+                option::forget_overlap();
+                option::asks_for_one_node();
+            }
             Daemon::Slurmstepd => {
                 // SAFETY: Slurm's promise: its own handle, in its hook.
                 let spank = unsafe { Spank::new(spank, argc, argv, &mut cache) };

@@ -48,6 +48,13 @@ fn is_same(own: &str) -> bool {
     outer().is_some_and(|outer| cpuset::is_same(own, outer))
 }
 
+/// Whether the job of a request has to be asked for with one node.
+pub(super) fn needs_one_node(own: &str, words: &Words) -> bool {
+    let request = own.parse().ok().filter(|_| !is_in_job(words));
+    let env = |name: &str| std::env::var(name).ok();
+    request.is_some_and(|request| cpuset::needs_one_node(&request, words, env))
+}
+
 /// Whether there is one at all, from an outer command.
 pub(super) fn is_inherited() -> bool {
     outer().is_some()

@@ -19,7 +19,7 @@ use berth_srun::Release;
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Typed};
 use berth_srun::submission::{Words, never_fits};
-use slurm_sys::SlurmConf;
+use slurm_sys::{SlurmConf, Symbols};
 
 use crate::message::options::{OPTIONS, Own, Row, Texts};
 use crate::planning::ours::Ours;
@@ -259,13 +259,7 @@ pub(crate) fn passes_overlap() -> bool {
 /// The same for a `--cpuset`: how many CPUs it means, and whose it is. Returns whether there is one.
 pub(crate) fn passes_cpuset_size() -> bool {
     let words = &with_script().0;
-    let row = OPTIONS.iter().find(|row| row.own == Own::Cpuset);
-    // The sure name comes first.
-    let names = row.into_iter().flat_map(|row| row.names.iter().rev());
-    let typed = names.map(|name| name.to_string_lossy());
-    let typed = typed.into_iter().find_map(|name| words.value(&name));
-    let default = || DEFAULTS.get().and_then(|texts| texts.get(Own::Cpuset));
-    match typed.or_else(default) {
+    match own_cpuset(words) {
         Some(own) => {
             if let Some((option, size)) = cpuset::size(own, words) {
                 set_env(&routed(&option), &size);
@@ -276,6 +270,29 @@ pub(crate) fn passes_cpuset_size() -> bool {
             true
         }
         None => cpuset::is_inherited(),
+    }
+}
+
+/// This command's own `--cpuset`, or the user's default.
+fn own_cpuset(words: &Words) -> Option<&str> {
+    let row = OPTIONS.iter().find(|row| row.own == Own::Cpuset);
+    // The sure name comes first.
+    let mut names = row.into_iter().flat_map(|row| row.names.iter().rev());
+    let typed = names.find_map(|name| words.value(&name.to_string_lossy()));
+    typed.or_else(|| DEFAULTS.get()?.get(Own::Cpuset))
+}
+
+/// After Slurm has read its options: a cpuset that means one node asks slurmctld for one, so that the job waits for it
+/// instead of failing on several.
+pub(crate) fn asks_for_one_node() {
+    let words = &with_script().0;
+    let own = own_cpuset(words).filter(|_| Command::named(&command_line().0).is_some());
+    let symbols = Symbols::get();
+    if own.is_some_and(|own| cpuset::needs_one_node(own, words))
+        // SAFETY: this is a hook of SPANK in srun, sbatch or salloc.
+        && !unsafe { symbols.set_option(c"nodes", c"1") }
+    {
+        log::debug!("this Slurm takes no --nodes from berth");
     }
 }
 

@@ -84,6 +84,22 @@ pub fn never_fits(
     })
 }
 
+/// Whether slurmctld has to be asked for one node: `MAX_RADIUS` means one, and the line leaves the number open.
+#[must_use]
+pub fn needs_one_node(
+    request: &CpusetRequest,
+    words: &Words,
+    env: impl Fn(&str) -> Option<String>,
+) -> bool {
+    let has_radius = matches!(request, CpusetRequest::Dynamic(set) if set.max_radius.is_some());
+    let named = ["nodelist", "nodefile", "ntasks-per-node"];
+    let is_open = |asked: Asked| asked.nodes.is_none();
+    has_radius
+        && !words.is_unsure()
+        && !named.iter().any(|option| words.has(option))
+        && words.asked(env).is_some_and(is_open)
+}
+
 /// Whether two texts ask for the same cpuset.
 #[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
@@ -188,6 +204,21 @@ mod tests {
                 Some(said) => assert!(found.unwrap_or_default().contains(said), "{request} {line}"),
                 None => assert_eq!(found, None, "{request} {line}"),
             }
+        }
+    }
+
+    #[test]
+    fn one_node_is_asked_for_where_the_line_leaves_the_number_open() {
+        for (request, line, one) in [
+            ("MAX_RADIUS=1", "sbatch -n4 job", true),
+            ("MAX_RADIUS=1", "sbatch job", true),
+            ("MAX_RADIUS=1", "sbatch -N1-2 job", false),
+            ("MAX_RADIUS=1", "sbatch -w n[1-2] job", false),
+            ("MAX_RADIUS=1", "sbatch -n4 --ntasks-per-node=2 job", false),
+            ("NCPUS=2", "sbatch -n4 job", false),
+        ] {
+            let found = needs_one_node(&request.parse().unwrap(), &words(line), |_| None);
+            assert_eq!(found, one, "{request} {line}");
         }
     }
 
