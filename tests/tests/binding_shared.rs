@@ -316,16 +316,8 @@ fn a_ledger_that_fails_costs_no_launch() {
     let base = cluster.folder().join("run/berth");
     let node = std::fs::read_dir(&base).unwrap().flatten().next().unwrap();
     let ledger = node.path().join("ledger.1");
-    let ask = [
-        "-n1",
-        "-c1",
-        "--binding=linear:1",
-        "/bin/sh",
-        "-c",
-        "echo $BERTH_CPUS",
-    ];
-    // slurmd has made it as it started.
-    std::fs::remove_file(&ledger).unwrap();
+    let script = "echo $BERTH_CPUS";
+    let ask = ["-n1", "-c1", "--binding=linear:1", "sh", "-c", script];
     std::fs::create_dir(&ledger).unwrap();
     let step = cluster.srun(&ask);
     assert_eq!(step.stdout, "0\n", "{step:#?}");
@@ -334,6 +326,9 @@ fn a_ledger_that_fails_costs_no_launch() {
         "{step:#?}"
     );
     assert!(cluster.slurmd_log().contains("opening it failed"));
+    let strict = cluster.srun(&["-n1", "-c1", "--binding=strict:linear:1", "/bin/true"]);
+    let why = "the task is not started: the node's ledger could not be used, so nobody knows";
+    assert!(!strict.ok() && strict.stderr.contains(why), "{strict:#?}");
     std::fs::remove_dir(&ledger).unwrap();
     for damage in [
         &b"another program's bytes, in a file of root's"[..],
@@ -351,9 +346,12 @@ fn a_ledger_that_fails_costs_no_launch() {
             "{step:#?}"
         );
     }
-    // Even the whole directory, while slurmd has the file open.
+    // Even the whole directory: slurmd puts its key back.
     cluster.wait_idle();
     std::fs::remove_dir_all(&base).unwrap();
+    cluster.wait_for("slurmd's key", || {
+        node.path().join("key").exists().then_some(())
+    });
     let step = cluster.srun(&ask);
     assert_eq!(
         (step.stdout.as_str(), step.stderr.as_str()),

@@ -167,7 +167,8 @@ fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
     // Another cpuset there is refused once its holder has had the time to stop, and a binding and a cpuset
     // without a list go elsewhere.
     let other = step(&cluster, "CPU_LIST=1;NCPUS=1", WHOLE, LOOK);
-    let refused = "others still have CPUs 1 of this job's cpuset";
+    let refused =
+        "CPUs 1 of the job are held by others now, and later it may fit; berth has waited 5 s";
     assert!(!other.ok() && other.stdout.is_empty(), "{other:#?}");
     assert!(other.stderr.contains(refused), "{other:#?}");
     let named = format!("job {}", first.1);

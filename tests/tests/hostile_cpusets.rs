@@ -248,7 +248,7 @@ fn forty(attacker: &Attacker<'_>, waits: bool) {
     for step in steps {
         let done = step.wait_with_output().expect("srun's end");
         let said = String::from_utf8_lossy(&done.stderr);
-        let refused = said.contains("is not started: --cpuset: others still have CPUs");
+        let refused = said.contains("is not started: --cpuset:") && said.contains("has waited");
         assert_eq!(refused, waits, "{said}");
     }
     process::end(&mut holding);

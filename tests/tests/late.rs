@@ -1,5 +1,4 @@
-//! A slurmstepd that needs long: slurmd has finished the launch, another step gets the cores, and the late one is
-//! planned again.
+//! A slurmstepd that needs long: another step that begins meanwhile gets the cores, and the late one is decided beside it.
 
 use std::fs;
 use std::process::Stdio;
@@ -27,8 +26,6 @@ int slurm_spank_init(spank_t spank, int count, char **arguments) {
 }
 "#;
 
-/// slurmd counts an entry no longer so long after it has finished the launch.
-const LET_GO: std::time::Duration = std::time::Duration::from_secs(4);
 /// Prints the task's CPUs.
 const SHOW: &str = "grep Cpus_allowed_list /proc/self/status | cut -f2";
 
@@ -76,7 +73,6 @@ fn a_late_step_takes_no_core_that_another_got_meanwhile() {
     cluster.wait_for("the late slurmstepd", || {
         log.join("held").exists().then_some(())
     });
-    std::thread::sleep(LET_GO);
     let shown = log.join("second");
     let script = format!(
         "{SHOW} > {0}.new; mv {0}.new {0}; sleep 300",
@@ -97,8 +93,6 @@ fn a_late_step_takes_no_core_that_another_got_meanwhile() {
     let _ = second.wait();
     assert!(done.status.success(), "{said}");
     let masks = (others.trim(), own.trim());
-    // Else the late one was in time.
     assert_eq!(masks.0, "0", "{}", cluster.slurmd_log());
     assert_eq!(masks.1, "1", "{said}{}", cluster.slurmd_log());
-    assert!(cluster.slurmd_log().contains("it is planned again"));
 }

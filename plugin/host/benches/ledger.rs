@@ -1,12 +1,12 @@
-//! `cargo bench -p berth-host`: what the ledger costs one launch in slurmd, by the number of live
-//! steps: locked, read, looked through, an entry written and taken out again. Each live step is
-//! a real process that has confirmed its entry.
+//! `cargo bench -p berth-host`: what the ledger costs one launch in slurmstepd, by the number of live
+//! steps: opened, locked, read, looked through, an entry written and freed again. Each live step is
+//! a real process that holds its entry.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
-use berth_host::ledger::{Confirmed, Entry, Ledger, StepKey};
+use berth_host::ledger::{Entry, Ledger, StepKey};
 use berth_placement::{CpuId, CpuSet};
 
 const SIZES: [u32; 4] = [0, 16, 64, 256];
@@ -14,8 +14,8 @@ const CALLS: usize = 2001;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() {
-    if let Ok(job) = std::env::var("CONFIRMS") {
-        return confirm(job.parse().expect("a job's number"));
+    if let Ok(job) = std::env::var("LIVES") {
+        return live(job.parse().expect("a job's number"));
     }
     println!(
         "| live steps | elsewhere on the node, µs | on the step's CPUs, of one job | on the step's CPUs, a job each |"
@@ -39,18 +39,25 @@ fn step(job: u32, step: u32) -> StepKey {
 }
 
 /// The part of a live step's process.
-fn confirm(number: u32) {
+fn live(number: u32) {
     let base = std::env::var("BASE").expect("the state directory");
     let job = std::env::var("JOB")
         .ok()
         .and_then(|job| job.parse().ok())
         .unwrap_or(number);
     let dir = StateDir::new(base.as_ref(), "n1").expect("a node's name");
-    let none = CpuSet::new();
-    let held = Ledger::open(&dir).and_then(|ledger| ledger.confirm(step(job, number), 0, &none));
-    let Confirmed::Held(mut held) = held.expect("a ledger") else {
-        panic!("slurmd's part wrote no entry");
+    let ledger = Ledger::open(&dir).expect("a ledger");
+    let entry = Entry {
+        step: step(job, number),
+        cpus: [CpuId(number * 2), CpuId(number * 2 + 1)]
+            .into_iter()
+            .collect(),
+        request: "linear:1".into(),
+        ..Entry::default()
     };
+    let mut session = ledger.session(PATIENCE).expect("the ledger");
+    let mut held = session.hold(entry).expect("a written entry");
+    drop(session);
     held.set_task(std::process::id() as i32)
         .expect("a written entry");
     println!("ready");
@@ -62,7 +69,6 @@ fn measure(steps: u32, near: bool, jobs: bool) -> (f64, f64) {
     let base = tempfile::tempdir().expect("a temporary folder");
     let dir = StateDir::new(base.path(), "n1").expect("a node's name");
     dir.prepare().expect("a state directory");
-    let mut ledger = Ledger::open(&dir).expect("a ledger");
     let own: CpuSet = if near {
         CpuSet::first(512)
     } else {
@@ -71,20 +77,9 @@ fn measure(steps: u32, near: bool, jobs: bool) -> (f64, f64) {
     let mut living: Vec<Child> = Vec::new();
     for number in 0..steps {
         let job = if jobs { number } else { 7 };
-        let entry = Entry {
-            step: step(job, number),
-            cpus: [CpuId(number * 2), CpuId(number * 2 + 1)]
-                .into_iter()
-                .collect(),
-            request: "linear:1".into(),
-            ..Entry::default()
-        };
-        let mut session = ledger.session(PATIENCE).expect("the ledger");
-        session.add(entry).expect("a written entry");
-        drop(session);
         living.push(start(number, (!jobs).then_some(job), base.path()));
     }
-    let mut times: Vec<f64> = (0..CALLS).map(|_| launch(&mut ledger, &own)).collect();
+    let mut times: Vec<f64> = (0..CALLS).map(|_| launch(&dir, &own)).collect();
     for child in &mut living {
         let _ = child.kill();
         let _ = child.wait();
@@ -97,7 +92,7 @@ fn start(number: u32, job: Option<u32>, base: &std::path::Path) -> Child {
     use std::io::{BufRead, BufReader};
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
-        .env("CONFIRMS", number.to_string())
+        .env("LIVES", number.to_string())
         .env("BASE", base)
         .stdout(Stdio::piped());
     if let Some(job) = job {
@@ -111,7 +106,7 @@ fn start(number: u32, job: Option<u32>, base: &std::path::Path) -> Child {
     child
 }
 
-fn launch(ledger: &mut Ledger, own: &CpuSet) -> f64 {
+fn launch(dir: &StateDir, own: &CpuSet) -> f64 {
     let entry = Entry {
         step: step(9999, 0),
         cpus: own.clone(),
@@ -119,12 +114,13 @@ fn launch(ledger: &mut Ledger, own: &CpuSet) -> f64 {
         ..Entry::default()
     };
     let since = Instant::now();
+    let ledger = Ledger::open(dir).expect("a ledger");
     let mut session = ledger.session(PATIENCE).expect("the ledger");
     let occupied = session.others(entry.step, own).all_running();
-    let slot = session.add(entry).expect("a written entry");
-    let took = since.elapsed();
-    session.remove(slot).expect("a written entry");
+    let held = session.hold(entry).expect("a written entry");
     drop(session);
+    let took = since.elapsed();
+    held.release().expect("a written entry");
     std::hint::black_box(occupied);
     took.as_secs_f64() * 1e6
 }

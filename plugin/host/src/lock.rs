@@ -18,29 +18,13 @@ pub(crate) struct Locked<'a> {
     byte: u64,
 }
 
-/// Locks a byte: it tries again for a moment without ever sleeping; `None` if another process
-/// keeps it.
-pub(crate) fn try_for(file: &File, byte: u64, at_most: Duration) -> io::Result<Option<Locked<'_>>> {
-    locked(file, byte, at_most, std::hint::spin_loop)
-}
-
 /// Locks a byte, and waits no longer than `patience`; `None` if another process keeps it.
 pub(crate) fn wait(file: &File, byte: u64, patience: Duration) -> io::Result<Option<Locked<'_>>> {
-    locked(file, byte, patience, || sleep(PAUSE))
-}
-
-/// Tries until the lock is there or the time is over, and calls `between` before each further try.
-fn locked(
-    file: &File,
-    byte: u64,
-    at_most: Duration,
-    between: fn(),
-) -> io::Result<Option<Locked<'_>>> {
-    let end = Instant::now() + at_most;
+    let end = Instant::now() + patience;
     loop {
         match set(file, byte, libc::F_WRLCK) {
             Ok(()) => return Ok(Some(Locked { file, byte })),
-            Err(why) if held(&why) && Instant::now() < end => between(),
+            Err(why) if held(&why) && Instant::now() < end => sleep(PAUSE),
             Err(why) if held(&why) => return Ok(None),
             Err(why) => return Err(why),
         }

@@ -139,10 +139,7 @@ fn one_that_takes_too_long_is_killed_with_all_it_started() {
     let body = "echo first words >&2; sleep 60 & echo $! > \"$3\"; wait";
     let why = stage.run(body, Duration::from_secs(1)).unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(10));
-    assert!(
-        matches!(why, ChildError::TimedOut { .. }),
-        "{why}"
-    );
+    assert!(matches!(why, ChildError::TimedOut { .. }), "{why}");
     let told = why.to_string();
     for part in ["more than 1 s", "first words", "command="] {
         assert!(told.contains(part), "{told}");

@@ -9,20 +9,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, Ledger, NAME};
+use berth_host::ledger::{Cpuset, Entry, Ledger, NAME};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::CpuSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use ledger_node::{PATIENCE, add, entry, live, node, set, step};
-
-fn held(found: Confirmed) -> Held {
-    match found {
-        Confirmed::Held(held) => *held,
-        other => panic!("{other:?}"),
-    }
-}
+use ledger_node::{PATIENCE, add, entry, hold, live, node, set, step};
 
 /// This test program, as another process, doing `role` until it is told to go on.
 fn other(role: &str, base: &Path) -> Child {
@@ -68,21 +61,25 @@ fn another_process() {
     };
     let base = std::env::var("BASE").unwrap();
     let dir = StateDir::new(Path::new(&base), "n1").unwrap();
-    let mut ledger = Ledger::open(&dir).unwrap();
+    let ledger = Ledger::open(&dir).unwrap();
     let mut kept = None;
     let mut session = None;
     match role.as_str() {
         "stepd" => {
-            let mut held = held(ledger.confirm(step(1, 0), 1000, &CpuSet::new()).unwrap());
+            let uid = 1000;
+            let mut held = hold(
+                &ledger,
+                Entry {
+                    uid,
+                    ..entry(1, "0-1")
+                },
+            );
             held.set_task(std::process::id() as i32).unwrap();
             kept = Some(held);
         }
-        "looks" => assert_eq!(live(&mut ledger, "0-2"), [1, 2]),
-        "slurmd" => {
-            add(&mut ledger, entry(1, "0-1"));
-        }
+        "looks" => assert_eq!(live(&ledger, "0-2"), [1, 2]),
         "full" => {
-            add(&mut ledger, entry(1, "0"));
+            add(&ledger, entry(1, "0"));
             // As on a disk without room: what is there stays, nothing can be added.
             let size = fs::metadata(dir.path().join(NAME)).unwrap().len();
             let limit = libc::rlimit {
@@ -95,7 +92,7 @@ fn another_process() {
                 libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
             }
             let mut session = ledger.session(PATIENCE).unwrap();
-            let told = session.add(entry(2, "1")).unwrap_err().to_string();
+            let told = session.hold(entry(2, "1")).unwrap_err().to_string();
             assert!(told.contains("has room"), "{told}");
             let others = session.others(step(9, 0), &set("0")).now();
             assert_eq!(others.taken, set("0"));
@@ -116,14 +113,12 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
     let node = node();
     let base = node.dir.path().parent().unwrap().to_path_buf();
     for killed in [false, true] {
-        let mut slurmd = Ledger::open(&node.dir).unwrap();
-        add(&mut slurmd, entry(1, "0-1"));
-        assert_eq!(live(&mut slurmd, "1"), [1], "pending");
+        let slurmd = Ledger::open(&node.dir).unwrap();
         let mut stepd = other("stepd", &base);
-        assert_eq!(live(&mut slurmd, "0"), [1], "confirmed");
-        assert_eq!(live(&mut slurmd, "2-5"), Vec::<u32>::new(), "elsewhere");
+        assert_eq!(live(&slurmd, "0"), [1]);
+        assert_eq!(live(&slurmd, "2-5"), Vec::<u32>::new(), "elsewhere");
         // A slurmd that was started anew sees the same.
-        let mut again = Ledger::open(&node.dir).unwrap();
+        let again = Ledger::open(&node.dir).unwrap();
         let entries = again.session(PATIENCE).unwrap().all();
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].stepd.unwrap().pid, stepd.id() as i32);
@@ -135,14 +130,14 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
         } else {
             go_on(&mut stepd);
         }
-        for ledger in [&mut slurmd, &mut again] {
+        for ledger in [&slurmd, &again] {
             assert_eq!(live(ledger, "0-1"), Vec::<u32>::new(), "killed: {killed}");
         }
     }
     let size = || fs::metadata(node.dir.path().join(NAME)).unwrap().len();
     let before = size();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    add(&mut ledger, entry(2, "0"));
+    let ledger = Ledger::open(&node.dir).unwrap();
+    add(&ledger, entry(2, "0"));
     assert_eq!(size(), before, "a free slot is used again");
 }
 
@@ -156,80 +151,38 @@ fn a_slurmstepd_of_another_pid_namespace_lives_too() {
     }
     let node = node();
     let base = node.dir.path().parent().unwrap().to_path_buf();
-    let mut slurmd = Ledger::open(&node.dir).unwrap();
-    add(&mut slurmd, entry(1, "0-1"));
+    let slurmd = Ledger::open(&node.dir).unwrap();
     let mut stepd = other_in_namespace("stepd", &base);
     assert_eq!(
-        live(&mut slurmd, "0"),
+        live(&slurmd, "0"),
         [1],
         "its number is of another process here"
     );
     let all = berth_host::ledger::look(&node.dir).unwrap();
     assert_eq!(all.len(), 1, "{all:?}");
     // Nor does it lose its slot, and one inside sees those outside.
-    add(&mut slurmd, entry(2, "2"));
-    let mut own = held(
-        Ledger::open(&node.dir)
-            .unwrap()
-            .confirm(step(2, 0), 0, &CpuSet::new())
-            .unwrap(),
-    );
+    let mut own = hold(&slurmd, entry(2, "2"));
     own.set_suspended(false).unwrap();
     let mut inside = other_in_namespace("looks", &base);
     go_on(&mut inside);
-    assert_eq!(live(&mut slurmd, "0-2"), [1, 2]);
+    assert_eq!(live(&slurmd, "0-2"), [1, 2]);
     go_on(&mut stepd);
-    assert_eq!(live(&mut slurmd, "0-2"), [2]);
-    add(&mut slurmd, entry(1, "0-1"));
+    assert_eq!(live(&slurmd, "0-2"), [2]);
     let mut stepd = other_in_namespace("stepd", &base);
     stepd.kill().unwrap();
     stepd.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
-    while live(&mut slurmd, "0") == [1] {
+    while live(&slurmd, "0") == [1] {
         assert!(Instant::now() < end, "it stays for ever");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn an_entry_that_nobody_confirms_ends_soon_after_its_slurmd() {
-    let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
-    let mut other = other("slurmd", &base);
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    assert_eq!(live(&mut ledger, "0"), [1]);
-    other.kill().unwrap();
-    other.wait().unwrap();
-    assert_eq!(
-        live(&mut ledger, "0"),
-        [1],
-        "its slurmstepd may be starting"
-    );
-    let end = Instant::now() + Duration::from_secs(20);
-    while live(&mut ledger, "0") == [1] {
-        assert!(Instant::now() < end, "it stays for ever");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    // Its slot goes to the next, and whoever comes late for it finds nothing.
-    add(&mut ledger, entry(2, "0"));
-    let late = |cpus: &str| {
-        let ledger = Ledger::open(&node.dir).unwrap();
-        ledger.confirm(step(1, 0), 0, &set(cpus)).unwrap()
-    };
-    assert!(matches!(late("1-3"), Confirmed::Nothing));
-    let taken = late("0-3");
-    assert!(
-        matches!(&taken, Confirmed::Late(cpus) if *cpus == set("0")),
-        "{taken:?}"
-    );
-    assert_eq!(live(&mut ledger, "0"), [2]);
-}
-
-#[test]
 fn one_at_a_time_and_nobody_waits_for_ever() {
     let node = node();
     let base = node.dir.path().parent().unwrap().to_path_buf();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = Ledger::open(&node.dir).unwrap();
     let mut holder = other("holds", &base);
     let since = Instant::now();
     let busy = ledger.session(Duration::from_millis(50)).unwrap_err();
@@ -242,57 +195,25 @@ fn one_at_a_time_and_nobody_waits_for_ever() {
 }
 
 #[test]
-fn slurmds_hook_sleeps_for_nobody() {
-    let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    add(&mut ledger, entry(1, "0-1"));
-    let mut holder = other("holds", &base);
-    // The least of many: on a busy machine somebody else may run in between.
-    let least = (0..50)
-        .map(|_| {
-            let since = Instant::now();
-            let session = ledger.session_now().unwrap();
-            assert!(!session.is_locked());
-            since.elapsed()
-        })
-        .min();
-    assert!(least.unwrap() < Duration::from_millis(2), "{least:?}");
-    let mut session = ledger.session_now().unwrap();
-    let others = session.others(step(2, 0), &set("0-3")).now();
-    assert_eq!(others.taken, set("0-1"), "the last known table");
-    let told = session.add(entry(2, "2")).unwrap_err();
-    assert!(matches!(told, LedgerError::Busy(_)), "{told}");
-    drop(session);
-    holder.kill().unwrap();
-    holder.wait().unwrap();
-    let mut session = ledger.session_now().unwrap();
-    assert!(session.is_locked());
-    session.add(entry(2, "2")).unwrap();
-    drop(session);
-    assert_eq!(live(&mut ledger, "0-3"), [1, 2]);
-}
-
-#[test]
 fn many_at_once_lose_nothing() {
     let node = node();
     std::thread::scope(|scope| {
         for job in 0..8 {
             let dir = &node.dir;
             scope.spawn(move || {
-                let mut ledger = Ledger::open(dir).unwrap();
+                let ledger = Ledger::open(dir).unwrap();
                 for step in 0..50 {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
                     let mut session = ledger.session(PATIENCE).unwrap();
                     session.others(entry.step, &set("0"));
-                    session.add(entry).unwrap();
+                    std::mem::forget(session.hold(entry).unwrap());
                 }
             });
         }
     });
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    assert_eq!(live(&mut ledger, "0").len(), 400);
+    let ledger = Ledger::open(&node.dir).unwrap();
+    assert_eq!(live(&ledger, "0").len(), 400);
 }
 
 #[test]
@@ -300,8 +221,8 @@ fn a_full_disk_is_said_and_loses_nothing() {
     let node = node();
     let base = node.dir.path().parent().unwrap().to_path_buf();
     let mut full = other("full", &base);
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    assert_eq!(live(&mut ledger, "0-1"), [1]);
+    let ledger = Ledger::open(&node.dir).unwrap();
+    assert_eq!(live(&ledger, "0-1"), [1]);
     full.kill().unwrap();
     full.wait().unwrap();
 }
@@ -310,12 +231,10 @@ fn a_full_disk_is_said_and_loses_nothing() {
 fn suspended_jobs_take_nothing() {
     let node = node();
     let mut task = Command::new("sleep").arg("60").spawn().unwrap();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    let slot = add(&mut ledger, entry(1, "0-1"));
-    let found = Ledger::open(&node.dir).unwrap();
-    let mut held = held(found.confirm(step(1, 0), 0, &CpuSet::new()).unwrap());
+    let ledger = Ledger::open(&node.dir).unwrap();
+    let mut held = hold(&ledger, entry(1, "0-1"));
     held.set_task(task.id() as i32).unwrap();
-    let mut occupied = || {
+    let occupied = || {
         let mut session = ledger.session(PATIENCE).unwrap();
         session.others(step(2, 0), &set("0-3")).now()
     };
@@ -341,7 +260,7 @@ fn suspended_jobs_take_nothing() {
     held.set_suspended(false).unwrap();
     assert_eq!(occupied().taken, set("0-1"));
     held.set_suspended(true).unwrap();
-    let mut again = Ledger::open(&node.dir).unwrap();
+    let again = Ledger::open(&node.dir).unwrap();
     let mut session = again.session(PATIENCE).unwrap();
     assert!(session.held_by_others(9).0.is_empty(), "it is suspended");
     held.set_cpus(&session, set("4-5"), 3).unwrap();
@@ -354,32 +273,13 @@ fn suspended_jobs_take_nothing() {
     drop(session);
     task.kill().unwrap();
     task.wait().unwrap();
-    let _ = slot;
-}
-
-#[test]
-fn a_launch_that_slurmd_has_done_with_is_not_awaited_for_long() {
-    let node = node();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    add(&mut ledger, entry(1, "0-3"));
-    ledger.let_go(step(1, 0));
-    assert_eq!(
-        live(&mut ledger, "0-7"),
-        [1],
-        "its slurmstepd may just start"
-    );
-    std::thread::sleep(Duration::from_millis(3200));
-    assert!(live(&mut ledger, "0-7").is_empty(), "it was never started");
-    // srun asks again after an answer that it did not get.
-    add(&mut ledger, entry(1, "0-3"));
-    assert_eq!(live(&mut ledger, "0-7"), [1]);
 }
 
 /// Two jobs can share a memory node without sharing a CPU, so the look is not cut to the CPUs of one of them.
 #[test]
 fn memory_that_other_jobs_want_is_seen_wherever_their_cpus_are() {
     let node = node();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = Ledger::open(&node.dir).unwrap();
     let wants = |job, memory, cpus: &str| Entry {
         cpuset: Some(Cpuset {
             exclusive: false,
@@ -388,10 +288,10 @@ fn memory_that_other_jobs_want_is_seen_wherever_their_cpus_are() {
         }),
         ..entry(job, cpus)
     };
-    add(&mut ledger, wants(1, true, "0-1"));
-    add(&mut ledger, wants(2, true, "8"));
-    add(&mut ledger, wants(3, false, "4"));
-    add(&mut ledger, entry(4, "5"));
+    add(&ledger, wants(1, true, "0-1"));
+    add(&ledger, wants(2, true, "8"));
+    add(&ledger, wants(3, false, "4"));
+    add(&ledger, entry(4, "5"));
     let mut session = ledger.session(PATIENCE).unwrap();
     let mut of = |job| session.memory_cpus(job).to_string();
     assert_eq!([of(1), of(2), of(9)], ["8", "0-1", "0-1,8"]);

@@ -2,39 +2,31 @@
 
 mod ledger_node;
 
-use berth_host::ledger::{
-    Beside, Claimed, Confirmed, Cpuset, Entry, Held, Ledger, Task, claim, content,
-};
+use berth_host::ledger::{Beside, Cpuset, Entry, Held, Ledger, Task, content};
 
-use ledger_node::{Node, PATIENCE, add, entry, node, set, step};
+use ledger_node::{Node, PATIENCE, add, entry, hold, node, set, step};
 
 /// The entry of a step in its job's cpuset, whose slurmstepd is this process.
 fn in_cpuset(node: &Node, job: u32, number: u32) -> Held {
-    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = Ledger::open(&node.dir).unwrap();
     let cpuset = Cpuset {
         exclusive: true,
         of_job: true,
         memory: false,
     };
-    add(
-        &mut ledger,
-        Entry {
-            step: step(job, number),
-            cpuset: Some(cpuset),
-            ..entry(job, "0-3")
-        },
-    );
-    match ledger.confirm_cpuset(step(job, number), 0) {
-        Ok(Confirmed::Held(held)) => *held,
-        other => panic!("{other:?}"),
-    }
+    let entry = Entry {
+        step: step(job, number),
+        cpuset: Some(cpuset),
+        ..entry(job, "0-3")
+    };
+    hold(&ledger, entry)
 }
 
 #[test]
 fn a_step_sees_that_its_job_waits() {
     let node = node();
     let beside = |number| {
-        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let ledger = Ledger::open(&node.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         session.beside(step(1, number))
     };
@@ -53,7 +45,7 @@ fn a_step_sees_that_its_job_waits() {
     let mut second = in_cpuset(&node, 1, 1);
     second.set_task(own).unwrap();
     second.set_suspended(true).unwrap();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = Ledger::open(&node.dir).unwrap();
     let session = ledger.session(PATIENCE).unwrap();
     first.set_cpus(&session, set("8-11"), 1).unwrap();
     drop(session);
@@ -66,9 +58,9 @@ fn own_bindings_are_inside() {
     let node = node();
     let mut first = in_cpuset(&node, 1, 0);
     first.set_task(std::process::id() as i32).unwrap();
-    let mut ledger = Ledger::open(&node.dir).unwrap();
-    let is_taken = |ledger: &mut Ledger| ledger.session(PATIENCE).unwrap().is_taken(1);
-    let bind = |ledger: &mut Ledger, job, number| {
+    let ledger = Ledger::open(&node.dir).unwrap();
+    let is_taken = |ledger: &Ledger| ledger.session(PATIENCE).unwrap().is_taken(1);
+    let bind = |ledger: &Ledger, job, number| {
         let step = step(job, number);
         add(
             ledger,
@@ -78,19 +70,10 @@ fn own_bindings_are_inside() {
             },
         );
     };
-    bind(&mut ledger, 1, 1);
-    assert!(!is_taken(&mut ledger), "by its own job");
-    let second = claim(
-        &node.dir,
-        &Entry {
-            step: step(1, 2),
-            ..first.entry().clone()
-        },
-        false,
-    );
-    assert!(matches!(second, Ok(Claimed::Held(_))), "{second:?}");
-    bind(&mut ledger, 2, 0);
-    assert!(is_taken(&mut ledger), "by another one");
+    bind(&ledger, 1, 1);
+    assert!(!is_taken(&ledger), "by its own job");
+    bind(&ledger, 2, 0);
+    assert!(is_taken(&ledger), "by another one");
 }
 
 /// A suspended job's tasks are stopped, and then frozen: its CPUs belong to others all the time.
@@ -177,7 +160,7 @@ fn a_job_that_goes_on_holds_its_cpus_at_once() {
             held.set_task(own).unwrap();
         }
         let taken = || {
-            let mut ledger = Ledger::open(&node.dir).unwrap();
+            let ledger = Ledger::open(&node.dir).unwrap();
             let mut session = ledger.session(PATIENCE).unwrap();
             let others = session.others(step(2, 0), &set("0-15"));
             others.now().taken.to_string()
@@ -194,7 +177,7 @@ fn a_job_that_goes_on_holds_its_cpus_at_once() {
         assert_eq!(taken(), "", "suspended, first hears: {first_hears}");
         does_not.set_suspended(true).unwrap();
         assert_eq!(taken(), "");
-        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let ledger = Ledger::open(&node.dir).unwrap();
         let session = ledger.session(PATIENCE).unwrap();
         hears.set_cpus(&session, set("0-3"), 1).unwrap();
         drop(session);
@@ -212,7 +195,7 @@ fn a_step_sees_that_others_got_its_jobs_cpus() {
     first.set_suspended(true).unwrap();
     let mut second = in_cpuset(&node, 1, 1);
     let is_taken = |job| {
-        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let ledger = Ledger::open(&node.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         session.is_taken(job)
     };

@@ -1,12 +1,10 @@
-//! The pools of a node, as slurmd tells slurmstepd about its step's job. In: the job's place. Out: fields of the
-//! handover, and back.
+//! The pools of a node, as slurmd tells slurmstepd about its step's job.
 
 use berth_placement::CpuSet;
-
-use crate::message::fields::{self, Fields, field, number, unreadable};
+use serde::{Deserialize, Serialize};
 
 /// A job on a node with pools.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InPool {
     /// The weight of every job that is in no pool.
     pub others: u32,
@@ -15,7 +13,7 @@ pub(crate) struct InPool {
 }
 
 /// A job that is in a pool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Member {
     /// The pool's name.
     pub name: String,
@@ -47,46 +45,5 @@ impl Member {
     /// The CPUs of the job, as Slurm counts them.
     pub(crate) fn asked(&self) -> u32 {
         self.count(&self.cpus)
-    }
-}
-
-impl InPool {
-    pub(super) fn put(&self, text: &mut String) {
-        number(text, " pool-others=", self.others);
-        let Some(member) = &self.member else {
-            return;
-        };
-        field(text, " pool=", &member.name);
-        number(text, " pool-limit=", member.limit);
-        number(text, " pool-most=", member.most);
-        number(text, " pool-weight=", member.weight);
-        text.push_str(" pool-cpus=");
-        // A String takes everything.
-        let _ = member.cpus.write_list(text);
-        if member.threads > 1 {
-            number(text, " pool-threads=", member.threads);
-        }
-        field(text, " pool-export=", &member.export);
-    }
-
-    /// The pools in a handover's fields; none if the node has none.
-    pub(super) fn read(from: &Fields<'_>) -> Result<Option<Self>, String> {
-        let Some(others) = from.read("pool-others")? else {
-            return Ok(None);
-        };
-        let needed = |name: &str| from.read(name)?.ok_or_else(|| unreadable(name));
-        let member = match from.value("pool") {
-            None => None,
-            Some(name) => Some(Member {
-                name,
-                limit: needed("pool-limit")?,
-                most: needed("pool-most")?,
-                weight: needed("pool-weight")?,
-                cpus: fields::cpus("pool-cpus", &from.text("pool-cpus"))?,
-                threads: from.read("pool-threads")?.unwrap_or_default(),
-                export: from.text("pool-export"),
-            }),
-        };
-        Ok(Some(Self { others, member }))
     }
 }

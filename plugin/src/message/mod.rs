@@ -3,7 +3,6 @@
 pub(crate) mod bits;
 pub(crate) mod cpuset_size;
 pub(crate) mod device_mark;
-mod fields;
 pub(crate) mod handover;
 pub(crate) mod hex;
 pub(crate) mod in_cpuset;
@@ -13,3 +12,4 @@ pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod routes;
 pub(crate) mod seal;
+pub(crate) mod step;

@@ -120,7 +120,7 @@ mod tests {
         let text = Handover::default().text();
         let (version, fields) = text.split_once(' ').unwrap();
         let zero = format!("{version} {:032x} {fields}", 0);
-        let texts = ["", "1", "1 ", "2 0 x", "1 + x", &text, &zero];
+        let texts = ["", "1", "1 ", "3 0 x", "1 + x", &text, &zero];
         for text in texts {
             assert!(opened(text, &whose, &key).is_err(), "{text:?}");
         }

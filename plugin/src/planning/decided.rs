@@ -1,14 +1,17 @@
 //! Writes a plan's decision into the handover.
 
-use berth_placement::{CpuSet, Level, Plan, Request, Wish};
+use berth_placement::{CpuSet, Level, Plan, Request, SiteConfine, Wish};
 
 use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::inherited;
-use crate::planning::words::{describe, rule};
+use crate::message::step::Step;
+use crate::planning::device_order;
+use crate::planning::words::{describe, join_bounded, rule};
 
 impl Handover {
-    /// Adds a plan's decision.
-    pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
+    /// Adds a plan's decision, and what the user should know of it before what is known already.
+    pub(crate) fn decided(&mut self, step: &Step, plan: &Plan, confine: SiteConfine) {
+        let ask = &step.request;
         self.outcome = match plan.decision.rule {
             berth_placement::Rule::BindingFailed => Outcome::Failed,
             _ if plan.is_bound() => Outcome::Bound,
@@ -23,6 +26,13 @@ impl Handover {
         self.served = served.map(|(binding, chosen)| Served { binding, chosen });
         let bound = plan.tasks.iter().any(|task| task.mems.is_some());
         self.memory = bound.then(|| ask.mem_bind.clone());
+        let (devices, own) = device_order::of(ask, plan, &step.gpus);
+        self.devices = devices;
+        let near = step.near_notes.iter().filter(|_| plan.near.is_some());
+        let unconfined = confine.note(step.confine, plan.is_bound());
+        let before = std::mem::take(&mut self.note);
+        let said = [before].into_iter().chain(near.cloned()).chain(own);
+        self.note = join_bounded(&plan.notes, said.chain(unconfined.map(String::from)));
     }
 
     /// What `--cpu-bind=ldoms` gives the tasks beyond the step's CPUs, without the fix `ldoms-inside`. A cpuset and a pool

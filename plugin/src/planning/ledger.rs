@@ -2,15 +2,19 @@
 //! the node's ledger.
 
 use berth_host::ledger::{Entry, Kind, Others, Session, StepKey};
-use berth_host::{Ledger, LedgerError, StateDir};
+use berth_host::{Ledger, StateDir};
 use berth_placement::{Claims, CpuSet, Node, Owned, Plan, Refusal, Request, planned_on};
 use slurm_sys::StepId;
-use slurm_sys::views::StepKind;
 
 /// The note if the ledger cannot be used.
 pub(crate) const UNKNOWN_OTHERS: &str = "the node's ledger could not be used: other steps may be \
                                          bound to the same cores; ask the administrator; the \
                                          reason is in slurmd's log";
+
+/// What a user reads whose request would share what it must not.
+pub(crate) const NOT_KNOWN: &str = "the node's ledger could not be used, so nobody knows which CPUs other steps have, and \
+                                    this step must not share its own; start it again, or ask the administrator; the \
+                                    reason is in slurmd's log";
 
 /// A step's number in the ledger's form.
 pub(crate) fn step(id: StepId) -> StepKey {
@@ -42,28 +46,6 @@ pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -
 
 /// A function that plans a step or a batch script.
 pub(crate) type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
-
-/// A plan, and the entry with its slot if a `--binding` chose cores.
-pub(crate) type Written = (Plan, Option<(usize, Entry)>);
-
-/// Plans a step while the ledger is held, with the other jobs as they are now, and
-/// writes it down there.
-pub(crate) fn within(
-    session: &mut Session<'_>,
-    step: (StepKey, Kind),
-    (ask, node, door): (&Request, &Node, Door),
-) -> Result<Result<Written, Refusal>, LedgerError> {
-    let others = others(session, step.0, (ask, node));
-    let plan = match plan_beside(&others, (ask, node, door)) {
-        Ok(plan) => plan,
-        Err(why) => return Ok(Err(why)),
-    };
-    let Some(entry) = entry(step, ask, &plan) else {
-        return Ok(Ok((plan, None)));
-    };
-    let slot = session.add(entry.clone())?;
-    Ok(Ok((plan, Some((slot, entry)))))
-}
 
 /// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
 /// nobody asks which these are.
@@ -97,7 +79,7 @@ pub(crate) fn job_cpus(ask: &Request, node: &Node) -> CpuSet {
 
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its
 /// tasks, so that is only asked where it decides.
-fn plan_beside(
+pub(crate) fn plan_beside(
     others: &Others,
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Plan, Refusal> {
@@ -128,13 +110,4 @@ pub(crate) fn open(dir: &StateDir) -> Result<Ledger, String> {
         );
     }
     Ok(ledger)
-}
-
-/// The kind of a step that srun or slurmd starts; others are never bound by us.
-pub(crate) fn kind(id: StepId, overlaps: bool) -> Kind {
-    match id.kind {
-        StepKind::Batch => Kind::Batch,
-        _ if overlaps => Kind::Overlap,
-        _ => Kind::Regular,
-    }
 }

@@ -3,8 +3,8 @@
 pub(crate) mod convert;
 pub(crate) mod cpuset;
 pub(crate) mod decided;
+pub(crate) mod device_order;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 pub(crate) mod ours;
-pub(crate) mod pool_fit;
 pub(crate) mod words;

@@ -1,36 +1,30 @@
 //! A step's request, as its launch request has it: Slurm's own words, berth's options, the devices and the cpuset
 //! that Slurm and the job give it. Nonsense is refused here.
 
-use berth_placement::sets::limits::NEAR_BYTES;
-use berth_placement::{Confine, CpuBind, Near, Node, PoolWish, RefusalKind, Request};
+use berth_placement::sets::limits::{LIST_BYTES, NEAR_BYTES};
+use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
 use berth_srun::submission::by_default::NEAR;
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
 use crate::message::options::Own;
-use crate::message::{inherited, options, routes};
+use crate::message::step::{CpuBindWords, Step};
+use crate::message::{bits, inherited, options, routes};
 use crate::planning::ours::Ours;
-use crate::planning::{convert, memory};
+use crate::planning::{convert, device_order, memory};
 use crate::site::settings::Settings;
 use crate::site::standing::{Abi, NAME};
-use crate::slurmd::step_cpuset::{self, Wanted};
+use crate::slurmd::step_cpuset;
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{near, refusal};
 
-/// The request in a launch request.
+/// A launch request, read once.
 pub(super) struct Asked {
-    pub request: Request,
+    pub step: Step,
     /// Whether its list was that of the step around it.
     pub inherited: bool,
-    pub overlaps: bool,
-    /// `--confine`.
-    pub confine: Option<Confine>,
     /// `--pool`.
     pub pool: Option<PoolWish>,
-    /// The cpuset that its job requests.
-    pub cpuset: Option<Wanted>,
-    /// The devices that Slurm gave the step, for its `--near`.
-    pub near: near::Found,
     /// What the user should know of it.
     pub notes: Vec<String>,
 }
@@ -56,6 +50,7 @@ pub(super) fn asked(
     let share = (tasks, share.allocation);
     let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
+    let came = came(slurm, launch, inherited);
     let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
     let cpuset = cpuset.map_err(refused)?;
     let found = ours(launch, (&options, &request.cpu_bind), settings);
@@ -74,16 +69,36 @@ pub(super) fn asked(
         cpuset.put(&mut request);
     }
     let notes = [ours_note, memory_note.map(String::from)];
-    Ok(Asked {
-        request,
-        inherited,
+    let step = Step {
+        came: Some(came),
         overlaps: routes::overlaps(&options),
         confine,
+        cpuset: cpuset.map(|cpuset| cpuset.wish),
+        gpus: device_order::given(launch, near.has_gpus),
+        near_notes: near.notes(request.near.as_ref()),
+        request,
+    };
+    Ok(Asked {
+        step,
+        inherited,
         pool,
-        cpuset,
-        near,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// The binding in Slurm's own words. A list that came back from the step around it is none.
+fn came(slurm: Abi, launch: &LaunchRequest<'_>, inherited: bool) -> CpuBindWords {
+    let bits = u32::from(launch.cpu_bind_type());
+    match inherited {
+        true => CpuBindWords {
+            bits: bits & !bits::modes(slurm.layout),
+            list: None,
+        },
+        false => CpuBindWords {
+            bits,
+            list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
+        },
+    }
 }
 
 /// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.

@@ -4,12 +4,11 @@
 
 use std::ffi::c_void;
 
-use berth_host::ledger::Kind;
 use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
-    Binding, Claims, Confine, CpuBind, Node, Plan, PoolWish, RefusalKind, Request, plan_batch,
+    Binding, Claims, Confine, CpuBind, Node, PoolWish, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
 };
 use libc::c_int;
@@ -19,16 +18,15 @@ use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 use crate::message::handover::{Handover, InPool, Outcome};
 use crate::message::options::Own;
 use crate::message::seal::Whose;
+use crate::message::step::Step;
 use crate::message::{device_mark, names, routes};
-use crate::planning::words::join_bounded;
-use crate::planning::{convert, ledger};
+use crate::planning::convert;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::launch::here;
-use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{accounting, host, key, pool, reserved, worker};
+use crate::slurmd::{host, key, pool, reserved, worker};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -80,34 +78,30 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
-    let pool = pool_of(batch, (&settings, &node), &node_name);
-    let who = Who {
-        settings: &settings,
-        node_name: &node_name,
-        step: ledger::step(batch.step_id()),
-        kind: Kind::Batch,
-        cpuset: cpuset.as_ref(),
-        member: pool.as_ref().and_then(|pool| pool.member.as_ref()),
-    };
-    let planned = match ask.binding.is_some() || cpuset.is_some() {
-        true => accounting::plan(&who, (&ask, &node, plan_batch))?,
-        false => Planned::alone(plan_batch(&ask, &node, &Claims::default())?),
-    };
+    let plan = plan_batch(&ask, &node, &Claims::default())?;
     let id = batch.job_id();
-    reserved::look(slurm, &planned.plan, || format!("step={id}.batch"));
-    let unconfined = settings.confine.note(confine, planned.plan.is_bound());
-    let said = planned.said.clone().into_iter().chain(off);
+    reserved::look(slurm, &plan, || format!("step={id}.batch"));
     let mut handover = Handover {
-        note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
+        note: off.unwrap_or_default(),
         confine: settings.confine.confines(confine),
-        cpuset: who.handed(&planned),
-        pool,
-        settle: accounting::settle(&planned, &ask, false),
         by_tree: !node.is_slurmds(),
+        pool: pool_of(batch, (&settings, &node), &node_name),
+        own: plan.own.clone(),
         ..Handover::default()
     };
-    handover.decided(&ask, &planned.plan);
-    write(slurm, batch, &planned.plan)?;
+    let step = Step {
+        request: ask,
+        confine,
+        cpuset: cpuset.map(|cpuset| cpuset.wish),
+        ..Step::default()
+    };
+    if step.looks_at_others(node.rules().fixes) {
+        write(slurm, batch, Some(plan.own.to_hex(0)))?;
+        handover.undecided = Some(step);
+    } else {
+        handover.decided(&step, &plan, settings.confine);
+        write(slurm, batch, plan.text())?;
+    }
     pass(slurm, batch, &handover)
 }
 
@@ -208,13 +202,13 @@ fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) 
     pool::of((&cred, index), here, wish)
 }
 
-fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+fn write(slurm: Abi, batch: &mut BatchRequest<'_>, masks: Option<String>) -> Result<(), Stop> {
     let c = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let site = conf.map_or(0, |conf| conf.task_plugin_param());
     let bits = c.CPU_BIND_MASK | (site & c.CPU_BIND_VERBOSE);
-    Ok(batch.set_cpu_bind(bits as u16, plan.text().as_deref())?)
+    Ok(batch.set_cpu_bind(bits as u16, masks.as_deref())?)
 }
 
 /// Writes the handover into the script's environment, with slurmd's mark.

@@ -1,6 +1,6 @@
-//! slurmd's launch hook: request, plan, launch message.
-//! slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
-//! the switch-off file, comparing the set of online CPUs, and for `--binding` the ledger.
+//! slurmd's launch hook: request, plan, launch message. A wish that looks at other steps is checked here for what can
+//! never fit, and decided in slurmstepd. slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
+//! the switch-off file and comparing the set of online CPUs.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Claims, Confine, Message, Node, Plan, PoolWish, Refusal, RefusalKind, Request, SiteConfine,
-    plan, planned_on,
+    Claims, Message, Node, Plan, PoolWish, RefusalKind, Request, plan, planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -21,14 +20,13 @@ use crate::message::handover::{Handover, InPool};
 use crate::message::seal::Whose;
 use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
-use crate::planning::{convert, ledger, memory};
+use crate::planning::{convert, memory};
 use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::asked::asked;
-use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{accounting, device_order, host, key, pool, refusal, reserved, shadow, worker};
+use crate::slurmd::{host, key, pool, refusal, reserved, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -132,40 +130,35 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     };
     let node = node_of(slurm, &conf, &settings)?;
     let asked = asked(slurm, launch, &settings, share, &node)?;
-    let (ask, cpuset) = (asked.request, asked.cpuset);
-    compare(&settings, (id, &node_name), &ask, &node);
-    let pool = pool_of(launch, index, (&settings, &node), asked.pool);
-    let who = Who {
-        settings: &settings,
-        node_name: &node_name,
-        step: ledger::step(id),
-        kind: ledger::kind(id, asked.overlaps),
-        cpuset: cpuset.as_ref(),
-        member: pool.as_ref().and_then(|pool| pool.member.as_ref()),
-    };
-    let planned = planned(&who, &ask, &node)?;
-    reserved::look(slurm, &planned.plan, || name(id));
+    let ask = &asked.step.request;
+    compare(&settings, (id, &node_name), ask, &node);
+    // What can never fit is refused here, whoever else is on the node.
+    let plan = plan(ask, &node, &Claims::default())?;
+    let cpus_per_task = ask.cpus_per_task;
+    reserved::look(slurm, &plan, || name(id));
     if asked.inherited {
         forget_list(slurm, launch)?;
     }
-    let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
-    let said = asked.notes.into_iter().chain(asked.near.notes(near));
-    let given = (&*launch, asked.near.has_gpus);
-    let (devices, own) = device_order::of(&ask, &planned.plan, given);
-    let said = said.chain(planned.said.clone()).chain(own);
-    let said = said.chain(unconfined(settings.confine, asked.confine, &planned.plan));
-    let handover = Handover {
-        note: join_bounded(planned.notes(), said),
-        settle: accounting::settle(&planned, &ask, asked.overlaps),
-        by_tree: !planned_on(&ask, &node).is_slurmds(),
-        devices,
-        confine: settings.confine.confines(asked.confine),
-        cpuset: who.handed(&planned),
-        pool,
+    let mut handover = Handover {
+        note: join_bounded(&[], asked.notes.iter().cloned()),
+        by_tree: !planned_on(ask, &node).is_slurmds(),
+        confine: settings.confine.confines(asked.step.confine),
+        pool: pool_of(launch, index, (&settings, &node), asked.pool),
+        own: plan.own.clone(),
         ..Handover::default()
     };
-    let (decided, cores_only) = ((&ask, &planned.plan), node.counts_cores());
-    write(slurm, launch, decided, cores_only, (handover, &whose))
+    if asked.step.looks_at_others(node.rules().fixes) {
+        leave_open(slurm, launch, &plan)?;
+        handover.undecided = Some(asked.step);
+    } else {
+        handover.decided(&asked.step, &plan, settings.confine);
+        write(slurm, launch, &plan, node.counts_cores())?;
+    }
+    if plan.decision.cpus_per_task != cpus_per_task {
+        launch.set_cpus_per_task(plan.decision.cpus_per_task as u16);
+    }
+    memory::write(launch, &plan, slurm.layout)?;
+    pass(launch, &handover, &whose)
 }
 
 /// The node as it is now.
@@ -194,11 +187,6 @@ fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_s
     launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)
 }
 
-/// The note on a `--confine` that is not honoured.
-fn unconfined(site: SiteConfine, asked: Option<Confine>, plan: &Plan) -> Option<String> {
-    site.note(asked, plan.is_bound()).map(String::from)
-}
-
 /// `shadow=on`: the log tells what the other behaviour would give.
 fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, node: &Node) {
     if settings.shadow {
@@ -216,7 +204,7 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
     };
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     match asked(slurm, launch, &settings, share, &node) {
-        Ok(asked) => plan(&asked.request, &node, &Claims::default()).is_err(),
+        Ok(asked) => plan(&asked.step.request, &node, &Claims::default()).is_err(),
         Err(why) => matches!(why, Stop::Refused(..)),
     }
 }
@@ -236,15 +224,6 @@ fn owner(
         index,
     };
     Ok((share, cred.uid()))
-}
-
-/// The plan: a `--binding`, a cpuset and a `--mem-bind` look at the ledger.
-fn planned(who: &Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
-    if ask.binding.is_none() && ask.cpuset.is_none() {
-        let claims = accounting::memory_claims(who, ask, node);
-        return Ok(Planned::alone(plan(ask, node, &claims)?));
-    }
-    accounting::plan(who, (ask, node, plan))
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
@@ -273,18 +252,23 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     Ok(index)
 }
 
+/// Until slurmstepd has decided the step, its message has the step's own CPUs.
+fn leave_open(slurm: Abi, launch: &mut LaunchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+    let c = &slurm.layout.constants;
+    let verbose = u32::from(launch.cpu_bind_type()) & c.CPU_BIND_VERBOSE;
+    let bits = c.CPU_BIND_MASK | verbose;
+    Ok(launch.set_cpu_bind(bits as u16, Some(&plan.own.to_hex(0)))?)
+}
+
+/// Writes the tasks' masks.
 fn write(
     slurm: Abi,
     launch: &mut LaunchRequest<'_>,
-    (ask, plan): (&Request, &Plan),
+    plan: &Plan,
     cpus_are_cores: bool,
-    (mut handover, whose): (Handover, &Whose<'_>),
 ) -> Result<(), Stop> {
     let came = launch.cpu_bind_type().into();
     let bits = bits::bits(came, plan, cpus_are_cores, slurm.layout);
-    if plan.decision.cpus_per_task != ask.cpus_per_task {
-        launch.set_cpus_per_task(plan.decision.cpus_per_task as u16);
-    }
     match (&plan.message, plan.masks()) {
         // A list of the user's own stays as it came.
         (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),
@@ -293,9 +277,16 @@ fn write(
         }
         _ => launch.set_cpu_bind(bits as u16, plan.text().as_deref())?,
     }
-    memory::write(launch, plan, slurm.layout)?;
-    handover.decided(ask, plan);
-    let sealed = key::sealed(&handover, whose)?;
+    Ok(())
+}
+
+/// Writes the handover, with slurmd's mark.
+fn pass(
+    launch: &mut LaunchRequest<'_>,
+    handover: &Handover,
+    whose: &Whose<'_>,
+) -> Result<(), Stop> {
+    let sealed = key::sealed(handover, whose)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     env_change(launch, set.as_slice())?;
     if log::log_enabled!(log::Level::Debug) {

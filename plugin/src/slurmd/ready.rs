@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Once;
 
 use berth_host::cgroup::{self, Mounts, Place};
-use berth_host::{Ledger, StateDir, atomic_file, job_files, plugstack};
+use berth_host::{StateDir, atomic_file, job_files, plugstack};
 use berth_placement::{Node, Shape};
 use berth_site::read_settings::Complaint;
 use slurm_sys::process::{Daemon, daemon, own_path};
@@ -57,7 +57,6 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
 /// What must be there before the first launch, and what must not be there any more.
 fn begin(node_name: &str) {
     counting::begin(node_name);
-    begin_ledger(node_name);
     tidy_files(node_name);
     tidy_cgroups();
     key::begin(node_name);
@@ -151,14 +150,6 @@ pub(crate) fn start_aside() {
         counting::begin(&name);
         announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
         warn_if_off();
-    }
-}
-
-/// Makes the ledger before the first launch, so its hook has nothing to make.
-fn begin_ledger(name: &str) {
-    let dir = StateDir::new(&settings::current().state_dir, name);
-    if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
-        log::debug!("the ledger is made at the first launch that needs it: {why}");
     }
 }
 

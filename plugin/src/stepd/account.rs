@@ -1,36 +1,12 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{
-    Claimed, Confirmed, Cpuset, Entry, Held, Session, StepKey, claim, public,
-};
+use berth_host::ledger::{Entry, Held, Session, public};
 use berth_host::{Ledger, LedgerError, StateDir, machine_file};
 use berth_placement::CpuSet;
-use berth_placement::sets::count::either;
-use slurm_sys::StepRecord;
 
-use crate::message::handover::InCpuset;
-use crate::planning::ledger;
-use crate::planning::words::name;
+use crate::site::node;
 use crate::site::standing::Abi;
-use crate::site::{node, settings};
-
-/// Which of the step's entries.
-#[derive(Clone, Copy)]
-pub(crate) enum What<'a> {
-    /// The cores that its `--binding` chose.
-    Binding(&'a CpuSet),
-    /// The cpuset that it runs in.
-    Cpuset(&'a InCpuset),
-}
-
-/// Other steps were faster: the step has no entry.
-pub(crate) struct Late {
-    /// For the user, if it goes on nevertheless.
-    pub note: String,
-    /// The CPUs of its own that others have; empty if its job is in another cpuset.
-    pub taken: CpuSet,
-}
 
 /// The step's entry and its place.
 pub(crate) struct Account {
@@ -41,87 +17,20 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(held: Held, dir: StateDir) -> Self {
-        Self {
-            held,
-            dir,
-            cpuset: None,
-        }
+    /// `cpuset` is the line of a cpuset's entry.
+    pub(crate) fn new(held: Held, dir: StateDir, cpuset: Option<String>) -> Self {
+        Self { held, dir, cpuset }
     }
 
-    /// The same for a cpuset's entry.
-    pub(crate) fn of_cpuset(held: Held, dir: StateDir, cpuset: &InCpuset) -> Self {
-        Self {
-            held,
-            dir,
-            cpuset: Some(cpuset.line.clone()),
-        }
+    #[cfg(test)]
+    pub(super) fn into_held(self) -> Held {
+        self.held
     }
 
-    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. slurmd may have written
-    /// no entry, or another step may have got its place because this one is late.
-    ///
-    /// # Errors
-    /// [`Late`]
-    pub(crate) fn confirm(
-        record: &StepRecord<'_>,
-        what: What<'_>,
-        (node_name, is_in_pool): (&str, bool),
-    ) -> Result<Option<Self>, Late> {
-        let id = record.step_id();
-        let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
-            return Ok(None);
-        };
-        let (step, uid) = (ledger::step(id), record.uid());
-        let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
-            What::Binding(cpus) => ledger.for_pool(is_in_pool).confirm(step, uid, cpus),
-            What::Cpuset(_) => ledger.for_pool(is_in_pool).confirm_cpuset(step, uid),
-        });
-        match confirmed {
-            Ok(Confirmed::Held(held)) => Ok(Some(match what {
-                What::Binding(_) => Self::new(*held, dir),
-                What::Cpuset(cpuset) => Self::of_cpuset(*held, dir, cpuset),
-            })),
-            Ok(Confirmed::Nothing) => match what {
-                What::Binding(_) => {
-                    log::warn!(
-                        "{}: it has no entry in the ledger, so its cores count as free",
-                        name(id)
-                    );
-                    Ok(None)
-                }
-                What::Cpuset(cpuset) => Self::written(record, (cpuset, is_in_pool), dir),
-            },
-            Ok(Confirmed::Late(taken)) => Err(late(taken)),
-            Err(why) => {
-                log::error!("{why}; this step's cores count as free as soon as it has started");
-                Ok(None)
-            }
-        }
-    }
-
-    /// slurmd could not write a cpuset's entry at once, because another process had the ledger. Others may
-    /// have got its CPUs meanwhile.
-    fn written(
-        record: &StepRecord<'_>,
-        (cpuset, is_in_pool): (&InCpuset, bool),
-        dir: StateDir,
-    ) -> Result<Option<Self>, Late> {
-        let step = (ledger::step(record.step_id()), record.uid());
-        let Some(entry) = entry_of_cpuset(step, record.node_tasks(), cpuset) else {
-            return Ok(None);
-        };
-        match claim(&dir, &entry, is_in_pool) {
-            Ok(Claimed::Held(held)) => Ok(Some(Self::of_cpuset(*held, dir, cpuset))),
-            Ok(Claimed::Taken(taken)) => Err(late(taken)),
-            Ok(Claimed::Elsewhere(cpus)) => Err(Late {
-                note: elsewhere(&cpus),
-                taken: CpuSet::new(),
-            }),
-            Err(why) => {
-                log::error!("{why}; other jobs do not know of this step's cpuset");
-                Ok(None)
-            }
+    /// The step is decided otherwise.
+    pub(crate) fn take_back(self) {
+        if let Err(why) = self.held.release() {
+            log::debug!("{why}");
         }
     }
 
@@ -176,53 +85,13 @@ impl Account {
     }
 }
 
-/// The entry of a step's cpuset; none if this node did not choose it.
-pub(crate) fn entry_of_cpuset(
-    (step, uid): (StepKey, u32),
-    tasks: u32,
-    cpuset: &InCpuset,
-) -> Option<Entry> {
-    let held = cpuset.held?;
-    Some(Entry {
-        step,
-        cpuset: Some(Cpuset {
-            exclusive: held.exclusive,
-            of_job: held.of_job,
-            memory: held.memory,
-        }),
-        tasks,
-        uid,
-        mark: held.mark,
-        cpus: cpuset.cpus.clone(),
-        ..Entry::default()
-    })
-}
-
 /// Whether another step of the job is in its cpuset.
 fn has_cpuset(dir: &StateDir, job: u32) -> bool {
-    let looked = Ledger::open(dir).and_then(|mut ledger| {
-        let mut session = ledger.session_now()?;
+    let looked = Ledger::open(dir).and_then(|ledger| {
+        let mut session = ledger.read()?;
         Ok(session.cpuset_of(job).is_some())
     });
     looked.unwrap_or(false)
-}
-
-/// A step that started so long after its planning that others have its cores.
-fn late(taken: CpuSet) -> Late {
-    let note = format!(
-        "this step started long after its cores were chosen; meanwhile other steps were bound to \
-         {} {taken} of them, which are now shared: start the step again if that matters",
-        either(&taken.count(), "CPU", "CPUs")
-    );
-    Late { note, taken }
-}
-
-/// The note if other steps of the job have got another cpuset meanwhile.
-fn elsewhere(cpus: &CpuSet) -> String {
-    format!(
-        "this step started long after its job's cpuset was chosen, and other steps of the job are in another one \
-         now, on CPUs {cpus}: start the step again if that matters"
-    )
 }
 
 fn publish(slurm: Option<Abi>, dir: &StateDir) {
@@ -230,8 +99,8 @@ fn publish(slurm: Option<Abi>, dir: &StateDir) {
     let told = machine_file::read(dir.machine_path())
         .map_err(|why| why.to_string())
         .and_then(|file| {
-            let mut ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
-            public::publish(&mut ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
+            let ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
+            public::publish(&ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
         });
     if let Err(why) = told {
         log::debug!(

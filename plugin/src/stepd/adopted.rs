@@ -59,8 +59,8 @@ impl Adopts {
 fn cpuset_of(job: u32) -> Option<CpuSet> {
     let name = node::name_in_stepd()?;
     let dir = StateDir::new(&settings::current().state_dir, &name).ok()?;
-    let mut ledger = Ledger::open(&dir).ok()?;
-    let mut session = ledger.session_now().ok()?;
+    let ledger = Ledger::open(&dir).ok()?;
+    let mut session = ledger.read().ok()?;
     let entry = session.cpuset_of(job)?;
     entry
         .cpuset

@@ -1,14 +1,16 @@
 //! The code that runs in slurmstepd, as root, and in its children between fork and exec.
 
 pub(crate) mod account;
-mod accounts;
 pub(crate) mod adopted;
 pub(crate) mod apply;
+mod decide;
+mod decision;
 pub(crate) mod devices;
 pub(crate) mod fence;
 pub(crate) mod first_task;
 pub(crate) mod in_task;
 pub(crate) mod intent;
+mod job_cpuset;
 pub(crate) mod job_env;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
@@ -22,6 +24,7 @@ pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
 pub(crate) mod pool;
+mod pool_fit;
 mod pool_used;
 mod pool_weight;
 pub(crate) mod quarantine;
@@ -29,7 +32,6 @@ pub(crate) mod read;
 pub(crate) mod refused;
 pub(crate) mod report;
 pub(crate) mod session;
-pub(crate) mod settle;
 pub(crate) mod shared_word;
 pub(crate) mod spank_only;
 pub(crate) mod spank_plan;

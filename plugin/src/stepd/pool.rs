@@ -17,9 +17,9 @@ use slurm_sys::StepRecord;
 use crate::message::handover::Handover;
 use crate::message::in_pool::{InPool, Member};
 use crate::planning;
-use crate::planning::pool_fit::fits;
 use crate::planning::words::name;
 use crate::site::settings;
+use crate::stepd::pool_fit::fits;
 use crate::stepd::pool_used::Used;
 use crate::stepd::pool_weight::{
     Folders, Weighed, traced, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
@@ -238,7 +238,7 @@ fn come(
     };
     let written = || -> Result<(Result<Held, Full>, Weighed), String> {
         let text = |why: LedgerError| why.to_string();
-        let mut ledger = planning::ledger::open(&dir)?;
+        let ledger = planning::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
             // While another of its steps is in, that one's weight is the job's.
@@ -246,10 +246,9 @@ fn come(
             let weighed = weigh_unless_in_pool(&job, folders, who, &mut session);
             return Ok((Err(full), weighed.flatten()));
         }
-        let slot = session.add(entry.clone()).map_err(text)?;
+        let held = session.hold(entry.clone()).map_err(text)?;
         let weighed = weigh(&job, folders, (member.weight, &session));
-        drop(session);
-        Ok((Ok(ledger.hold(slot, entry.clone()).map_err(text)?), weighed))
+        Ok((Ok(held), weighed))
     };
     match written() {
         Ok((Ok(held), weighed)) => Came::In(Box::new(held), dir, weighed),
@@ -303,7 +302,7 @@ impl Seat {
     /// Counts the step and frees its place, while nobody else writes the ledger.
     fn free(self, used: Used) -> Result<(), String> {
         let text = |why: LedgerError| why.to_string();
-        let mut ledger = Ledger::open(&self.dir).map_err(text)?;
+        let ledger = Ledger::open(&self.dir).map_err(text)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         let own = self.held.entry().step;
         let others = session.pools();

@@ -67,7 +67,7 @@ pub(super) fn weigh_normal(
 ) -> Option<Weighed> {
     let weighed = || -> Result<Option<Weighed>, String> {
         let dir = StateDir::new(&settings::current().state_dir, node_name);
-        let mut ledger = Ledger::open(&dir.map_err(|why| why.to_string())?)
+        let ledger = Ledger::open(&dir.map_err(|why| why.to_string())?)
             .map_err(|why: LedgerError| why.to_string())?;
         if let Ok(mut session) = ledger.session(MOMENT) {
             return Ok(weigh_unless_in_pool(
@@ -77,7 +77,7 @@ pub(super) fn weigh_normal(
                 &mut session,
             ));
         }
-        let mut session = ledger.session_now().map_err(|why| why.to_string())?;
+        let mut session = ledger.read().map_err(|why| why.to_string())?;
         Ok(weigh_unless_in_pool(
             job,
             folders,

@@ -1,12 +1,11 @@
 //! slurmstepd before the tasks are forked: slurmd's handover and masks, read from the step record.
 //! It trusts only data with slurmd's mark; without it the tasks keep to the step's own CPUs.
-//! It plans nothing except the steps that slurmd left to slurmstepd.
+//! What slurmd has left open is decided here ([`crate::stepd::decision`]).
 
 use std::ffi::c_void;
 
 use berth_host::cgroup::JobFolders;
-use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
+use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{CpuSet, Fixes, SetMemory};
 use libc::c_int;
 use slurm_sys::views::StepKind;
@@ -16,18 +15,16 @@ use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
 use crate::message::options::Texts;
 use crate::message::seal::{self, Whose};
-use crate::planning::memory;
-use crate::planning::words::{join_bounded, name, switched_off_note};
+use crate::planning::words::{name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
-use crate::stepd::account::Account;
-use crate::stepd::accounts::{accounts, add_note, in_time};
+use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{
-    intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell, unplanned,
+    intent, key, node_facts, pool, quarantine, report, task_memory, tell, unplanned,
 };
 
 /// `task_p_pre_setuid`.
@@ -105,8 +102,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
     // A job for which its pool is full is planned as a normal one.
     let sits = sit(record, &mut heard, &node_name);
-    let settled = settled(slurm, record, &mut heard, &node_name);
-    let accounts = accounts(record, settled, &mut heard, &node_name);
+    let was_refused = heard.outcome == Outcome::Refused;
+    let accounts = decision::of(slurm, record, &mut heard, &node_name);
     let masks = masks(record, is_heard);
     let is_quiet = is_heard && heard.cpuset.is_none() && sits.pool.is_none() && is_as_affinity();
     let (intent, cut) = match heard.outcome {
@@ -124,6 +121,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         is_batch: id.kind == StepKind::Batch,
         intent,
         outcome: heard.outcome,
+        is_refused_here: heard.outcome == Outcome::Refused && !was_refused,
         cores: record.step_alloc_cores().unwrap_or_default(),
         report: report::words(record.cpu_bind_type(), slurm.layout),
         note: heard.note,
@@ -281,68 +279,6 @@ fn crowded(record: &StepRecord<'_>) -> Option<Handover> {
         note: why.to_string(),
         ..Handover::default()
     })
-}
-
-/// Plans a step again if slurmd left it to slurmstepd, or if others have got its cores meanwhile; returns the step's
-/// entry in the ledger.
-fn settled(
-    slurm: Abi,
-    record: &mut StepRecord<'_>,
-    heard: &mut Handover,
-    node_name: &str,
-) -> Option<Option<Account>> {
-    let settle = heard.settle.take()?;
-    if settle.if_late {
-        heard.served.as_ref()?;
-        if let Some(account) = in_time(record, heard, node_name) {
-            return Some(account);
-        }
-    }
-    Some(
-        match settle::again(slurm, record, (&settle, heard), node_name) {
-            Ok(settled) => {
-                heard.decided(&settled.request, &settled.plan);
-                let before = std::mem::take(&mut heard.note);
-                let others = settled.said.into_iter().chain([before]);
-                heard.note = join_bounded(&settled.plan.notes, others);
-                if let Err(why) = put(slurm, record, &settled.plan) {
-                    log::error!("{}: {why}", name(record.step_id()));
-                }
-                settled.account
-            }
-            Err(settle::Failed::Refused(why)) => {
-                heard.outcome = Outcome::Refused;
-                heard.note = shown(USER_TEXT, why);
-                None
-            }
-            Err(settle::Failed::Broken(why)) => {
-                log::error!(
-                    "{}: {why}; its --binding is not applied",
-                    name(record.step_id())
-                );
-                heard.outcome = Outcome::Failed;
-                heard.note = "--binding is not applied on this node; ask the administrator; the \
-                              reason is in slurmd's log"
-                    .into();
-                None
-            }
-        },
-    )
-}
-
-/// Writes the masks of a plan that was made here into the record.
-fn put(
-    slurm: Abi,
-    record: &mut StepRecord<'_>,
-    plan: &berth_placement::Plan,
-) -> Result<(), slurm_sys::Error> {
-    record.set_cpu_bind(record.cpu_bind_type(), plan.text().as_deref())?;
-    match plan.memory_masks() {
-        Some(masks) if memory::is_masks(record.mem_bind_type(), slurm.layout) => {
-            record.set_mem_bind(Some(&masks))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub intent: Intent,
     /// The decision of slurmd, or of slurmstepd at the ledger afterwards.
     pub outcome: Outcome,
+    /// Whether slurmstepd has refused it: slurmd counts what it refuses itself.
+    pub is_refused_here: bool,
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
@@ -62,6 +64,7 @@ impl Session {
             is_batch: false,
             intent: Intent::Leave,
             outcome,
+            is_refused_here: false,
             cores: String::new(),
             report: None,
             note: String::new(),
@@ -107,6 +110,12 @@ impl Session {
 
     /// The numbers that it adds to the node's counts when it has ended.
     pub(crate) fn counts(&self) -> Counters {
+        if self.is_refused_here {
+            return Counters {
+                refused: 1,
+                ..Counters::default()
+            };
+        }
         let tasks = u64::from(self.node_tasks);
         let applied = u64::from(self.applied).min(tasks);
         let has_failed = self.outcome == Outcome::Failed;

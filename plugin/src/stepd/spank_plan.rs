@@ -1,10 +1,8 @@
 //! Plans a step for [`crate::stepd::spank_only`]: SPANK and the environment give its identity and
 //! its request.
 
-use std::time::Duration;
-
-use berth_host::ledger::{Entry, Held, Kind, StepKey};
-use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
+use berth_host::ledger::{Kind, StepKey};
+use berth_host::{MachineFile, StateDir, machine_file};
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::sets::limits::WORD_BYTES;
 use berth_placement::{
@@ -14,22 +12,20 @@ use slurm_sys::views::StepKind;
 use slurm_sys::{Layout, StepId};
 
 use crate::message::options::{self, Own, Texts};
+use crate::message::step::Step;
 use crate::message::{names, routes};
-use crate::planning::ledger;
 use crate::planning::ours::Ours;
 use crate::planning::words::switched_off_note;
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
+use crate::stepd::decide::{self, Failed};
 use crate::stepd::fence::Fences;
 use crate::stepd::job_env::Spank;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{Prepared, Told};
 use crate::stepd::{pe_hooks, report};
-
-/// The time that slurmstepd waits for others of its node; nobody waits for slurmstepd.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
 pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
@@ -49,13 +45,6 @@ pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
     found.wanted = who.tasks as usize;
     found.speaks = who.speaks(spank, &settings);
     Some(found)
-}
-
-enum Failed {
-    /// The user's request, which must not be changed.
-    Refused(String),
-    /// A problem of the node.
-    Broken(String),
 }
 
 impl From<String> for Failed {
@@ -198,24 +187,7 @@ impl Who {
             kind.unwrap_or_default(),
             rules,
         );
-        let planned = match ours.binding {
-            Some(_) => self.account(&ask, &node, &dir),
-            // Only a `--binding` looks at the ledger.
-            None => alone(&ask, &node).map(|plan| (plan, None)),
-        };
-        let (plan, held, note) = match planned {
-            Ok((plan, held)) => (plan, held, None),
-            Err(Failed::Refused(why)) => return Err(Failed::Refused(why)),
-            Err(Failed::Broken(why)) => {
-                log::error!(
-                    "{why}; berth binds cores without knowing which cores other steps have"
-                );
-                let plan = alone(&ask, &node)?;
-                let note = "the node's ledger could not be used: other steps may be bound to the \
-                            same cores; ask the administrator; the reason is in slurmd's log";
-                (plan, None, Some(note.to_string()))
-            }
-        };
+        let (plan, account, note) = self.decided(ask, node, dir)?;
         self.tell_tasks(spank, ours.binding.as_ref(), &plan);
         let binds = match &ours.binding {
             Some(binding) => binding.instance == Instance::Set && plan.chosen.is_some(),
@@ -231,9 +203,36 @@ impl Who {
             name: format!(" {} rule={}", ours.typed(), plan.decision.rule),
             note: notes.join("; "),
             tasks: if binds { tasks } else { Vec::new() },
-            account: held.map(|held| Account::new(held, dir)),
+            account,
             ..Alone::default()
         })
+    }
+
+    /// The plan, the step's entry in the ledger and a note on that. Only a `--binding` looks at the ledger.
+    fn decided(
+        &self,
+        request: Request,
+        node: Node,
+        dir: StateDir,
+    ) -> Result<(Plan, Option<Account>, Option<String>), Failed> {
+        if request.binding.is_none() {
+            return Ok((alone(&request, &node)?, None, None));
+        }
+        let who = decide::Who {
+            node_name: &self.node,
+            dir,
+            key: self.step,
+            kind: self.kind,
+            uid: self.uid,
+            tasks: self.tasks,
+            is_in_pool: false,
+        };
+        let step = Step {
+            request,
+            ..Step::default()
+        };
+        let mut decided = decide::on(&who, step, node)?;
+        Ok((decided.plan, decided.accounts.pop(), decided.said))
     }
 
     /// Those of the tasks, whose own CPUs they hold.
@@ -289,33 +288,6 @@ impl Who {
         };
         // Slurm has 16 bits for it.
         given.map_or(1, |count| (count as u32).max(1))
-    }
-
-    fn account(
-        &self,
-        ask: &Request,
-        node: &Node,
-        dir: &StateDir,
-    ) -> Result<(Plan, Option<Held>), Failed> {
-        let mut ledger = ledger::open(dir)?;
-        let text = |why: LedgerError| why.to_string();
-        let mut session = ledger.session(PATIENCE).map_err(text)?;
-        let step = (self.step, self.kind);
-        let asked = (ask, node, berth_placement::plan as ledger::Door);
-        let planned = ledger::within(&mut session, step, asked);
-        let (plan, entry) = planned
-            .map_err(text)?
-            .map_err(|why| Failed::Refused(why.to_string()))?;
-        drop(session);
-        let Some((slot, entry)) = entry else {
-            return Ok((plan, None));
-        };
-        let entry = Entry {
-            uid: self.uid,
-            ..entry
-        };
-        let held = ledger.hold(slot, entry).map_err(text)?;
-        Ok((plan, Some(held)))
     }
 
     fn tell_tasks(&self, spank: &Spank<'_>, binding: Option<&Binding>, plan: &Plan) {

@@ -243,13 +243,7 @@ fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16
     let (theirs, ours) = in_turn(
         CALLS.1,
         || once(pair, pair.ours, (name, &by_level), None),
-        || {
-            let time = once(pair, pair.ours, (name, &by_option), Some(given.clone()));
-            let node_name = format!("n{}", by_option.cred.index);
-            // Otherwise each launch would find the entries of all before it.
-            pair.forget_step(&node_name).expect("a ledger");
-            time
-        },
+        || once(pair, pair.ours, (name, &by_option), Some(given.clone())),
     );
     Some(Row {
         case: name,

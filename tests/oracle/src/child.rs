@@ -4,10 +4,8 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use berth_host::{Ledger, StateDir};
 use slurm_sys::Layout;
 
 use crate::aim::aimed;
@@ -79,7 +77,6 @@ pub struct Pair {
     pub our_step: StepHooks,
     look_up: GetCpuset,
     object: Object,
-    state: PathBuf,
     settings: [String; 2],
 }
 
@@ -108,7 +105,6 @@ impl Pair {
             our_step: ours.step_hooks()?,
             look_up: theirs.get_cpuset()?,
             object: ours,
-            state: state.into(),
             settings: [
                 format!("state_dir={}", state.display()),
                 format!("command={}", command.display()),
@@ -116,18 +112,6 @@ impl Pair {
         };
         pair.set(&format!("compat={compat}"), "fixes=")?;
         Ok(pair)
-    }
-
-    /// Takes the last launch's entry out of our object's ledger, as when its step has ended.
-    ///
-    /// # Errors
-    /// A ledger that cannot be used.
-    pub fn forget_step(&self, node_name: &str) -> Result<(), String> {
-        let dir = StateDir::new(&self.state, node_name).map_err(|why| why.to_string())?;
-        let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
-        let session = ledger.session(Duration::from_secs(1));
-        let removed = session.and_then(|session| session.remove(0));
-        removed.map_err(|why| why.to_string())
     }
 
     fn set(&self, compat: &str, fixes: &str) -> Result<(), String> {

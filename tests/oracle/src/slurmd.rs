@@ -230,15 +230,14 @@ impl Launch {
     fn note(&mut self) -> Option<String> {
         let env = self.request.get(self.slurm.layout.launch.env);
         let mut texts = entries(env).map_while(text);
-        // slurmd's words to slurmstepd, blanks written as %20.
+        // slurmd's words to slurmstepd, in JSON.
         let handover = texts.find_map(|entry| {
             let words = entry.strip_prefix("BERTH_HANDOVER=")?;
             Some(words.to_owned())
         })?;
-        let note = handover
-            .split(' ')
-            .find_map(|word| word.strip_prefix("note="));
-        note.map(str::to_owned)
+        let (_, note) = handover.split_once("\"note\":\"")?;
+        let (note, _) = note.split_once('"')?;
+        Some(note.to_owned())
     }
 
     /// How long a hook takes, and its return code.

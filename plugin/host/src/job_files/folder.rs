@@ -29,6 +29,8 @@ pub enum Kind {
     Node,
     /// slurmctld's answer, by the prolog.
     Answer,
+    /// The job's cpuset, by slurmstepd for the job's next step.
+    Cpuset,
 }
 
 /// A file that was not written.
@@ -69,6 +71,7 @@ impl Kind {
         match self {
             Self::Node => format!("{job}.node"),
             Self::Answer => format!("{job}.answer"),
+            Self::Cpuset => format!("{job}.cpuset"),
         }
     }
 }
@@ -117,7 +120,7 @@ pub fn forget(dir: &StateDir, job: u32, kind: Kind) {
 /// come.
 pub fn renew(dir: &StateDir, job: u32) {
     let now = TimeSpec::UTIME_NOW;
-    for kind in [Kind::Node, Kind::Answer] {
+    for kind in [Kind::Node, Kind::Answer, Kind::Cpuset] {
         let file = path(dir).join(kind.name(job));
         // It may not exist.
         let _ = utimensat(AT_FDCWD, &file, &now, &now, UtimensatFlags::NoFollowSymlink);

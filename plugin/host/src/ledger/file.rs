@@ -189,6 +189,26 @@ impl LedgerFile {
         Ok((words, !empty && magic != *MAGIC))
     }
 
+    /// The same file, opened once more: a lock of its own keeps an entry alive.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; `Lost` if its name leads to another file now.
+    pub fn again(&self) -> Result<Self, LedgerError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options.open(&self.path);
+        let file = file.map_err(|why| self.failed("opening it", why))?;
+        match self.is_current() {
+            true => Ok(Self {
+                path: self.path.clone(),
+                file,
+                ..*self
+            }),
+            false => Err(LedgerError::Lost(self.path.clone())),
+        }
+    }
+
     /// Whether its name still leads to it: an administrator may have removed it.
     pub fn is_current(&self) -> bool {
         let found = std::fs::symlink_metadata(&self.path);
@@ -198,12 +218,6 @@ impl LedgerFile {
     pub fn lock(&self, patience: Duration) -> Result<Locked<'_>, LedgerError> {
         self.lock_byte(WHOLE, patience)?
             .ok_or_else(|| LedgerError::Busy(self.path.clone()))
-    }
-
-    /// Takes the lock without sleeping; nothing if another process keeps it for all of that time.
-    pub fn try_lock(&self, at_most: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
-        let locked = lock::try_for(&self.file, WHOLE, at_most);
-        locked.map_err(|why| self.failed("locking it", why))
     }
 
     pub fn lock_byte(

@@ -4,10 +4,8 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use libc::pid_t;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::frozen::{frozen, is_frozen};
 
@@ -140,82 +138,6 @@ fn without(why: &io::Error) -> Found {
     }
 }
 
-/// Watches the processes of the ledger's slots through descriptors, so one system call checks
-/// hundreds of them. If the kernel or a limit gives no descriptor, the check is slower but still
-/// right.
-#[derive(Debug, Default)]
-pub struct Watch {
-    /// By slot.
-    known: Vec<Option<(Process, OwnedFd)>>,
-}
-
-impl Watch {
-    /// Which of these are alive, in their order; each with its slot.
-    pub fn alive(&mut self, asked: &[(usize, Process)]) -> Vec<bool> {
-        for (slot, process) in asked {
-            if self.known.len() <= *slot {
-                self.known.resize_with(slot + 1, || None);
-            }
-            let Some(place) = self.known.get_mut(*slot) else {
-                continue;
-            };
-            if place.as_ref().is_none_or(|(known, _)| known != process) {
-                *place = open(*process).map(|fd| (*process, fd));
-            }
-        }
-        let watched: Vec<usize> = self.slots().collect();
-        self.drop_ended();
-        let answer = |(slot, process): &(usize, Process)| {
-            let now = self.known.get(*slot).is_some_and(Option::is_some);
-            now || (watched.binary_search(slot).is_err() && process.is_alive())
-        };
-        asked.iter().map(answer).collect()
-    }
-
-    /// Slots whose process is watched, ascending.
-    fn slots(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..)
-            .zip(&self.known)
-            .filter_map(|(slot, place)| place.as_ref().map(|_| slot))
-    }
-
-    /// Closes the descriptors of all processes that have ended.
-    fn drop_ended(&mut self) {
-        let watched = self.known.iter().flatten();
-        let mut polls: Vec<_> = watched
-            .map(|(_, fd)| PollFd::new(fd.as_fd(), PollFlags::POLLIN))
-            .collect();
-        if polls.is_empty() || poll(&mut polls, PollTimeout::ZERO).is_err() {
-            return;
-        }
-        let ended: Vec<bool> = polls.iter().map(|poll| poll.any() == Some(true)).collect();
-        drop(polls);
-        let mut ended = ended.into_iter();
-        for place in self.known.iter_mut().filter(|place| place.is_some()) {
-            if ended.next() == Some(true) {
-                *place = None;
-            }
-        }
-    }
-
-    /// How many descriptors are held.
-    #[cfg(test)]
-    fn held(&self) -> usize {
-        self.known.iter().flatten().count()
-    }
-}
-
-/// A descriptor of exactly this process. It is opened first and compared afterwards, so the number
-/// cannot have passed to another process in between.
-fn open(process: Process) -> Option<OwnedFd> {
-    // SAFETY: the call takes two numbers (pidfd_open(2)) and touches no memory of ours.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process.pid, 0) };
-    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: the kernel has just given it to us, close-on-exec, and nobody else knows it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    (Process::of(process.pid) == Some(process)).then_some(fd)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -224,30 +146,23 @@ mod tests {
 
     #[test]
     fn the_living_and_the_dead() {
-        let mut children: Vec<_> = (0..3)
+        let mut children: Vec<_> = (0..2)
             .map(|_| Command::new("sleep").arg("60").spawn().unwrap())
             .collect();
         let of = |child: &std::process::Child| Process::of(child.id() as pid_t).unwrap();
-        let mut asked: Vec<_> = children.iter().map(of).collect();
-        asked.push(Process::own());
+        let asked: Vec<_> = children.iter().map(of).collect();
         let recycled = Process {
             start: asked[0].start + 1,
             ..asked[0]
         };
-        asked.push(recycled);
-        let slots: Vec<_> = asked.iter().copied().enumerate().collect();
-        let mut watch = Watch::default();
-        assert_eq!(watch.alive(&slots), [true, true, true, true, false]);
-        assert_eq!(watch.held(), 4);
+        assert!(asked[0].is_alive() && Process::own().is_alive() && !recycled.is_alive());
+        // A zombie has ended, though its number is not free yet.
         children[1].kill().unwrap();
         while asked[1].is_alive() {
             std::thread::yield_now();
         }
-        // A zombie has ended, though its number is not free yet.
-        assert_eq!(watch.alive(&slots), [true, false, true, true, false]);
         children[1].wait().unwrap();
-        assert_eq!(watch.alive(&slots), [true, false, true, true, false]);
-        assert_eq!(watch.held(), 3, "who has ended is let go");
+        assert!(!asked[1].is_alive());
         let task = Task::of(asked[0].pid);
         assert!(!task.is_stopped());
         let pid = nix::unistd::Pid::from_raw(asked[0].pid);
@@ -269,8 +184,6 @@ mod tests {
             let _ = child.kill();
             let _ = child.wait();
         }
-        assert_eq!(watch.alive(&[]), Vec::<bool>::new());
-        assert_eq!(watch.held(), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use berth_placement::{CpuSet, Machine, SocketKind};
 
 use super::file::PUBLIC;
-use super::{Ledger, LedgerError, Session};
+use super::{Ledger, LedgerError};
 use crate::atomic_file;
 use crate::state::StateDir;
 
@@ -45,24 +45,18 @@ pub const UNKNOWN: &str = "m_topology=NONE\nm_topology_inuse=NONE\n";
 /// # Errors
 /// [`LedgerError`]; the file then is older than the ledger.
 pub fn publish(
-    ledger: &mut Ledger,
+    ledger: &Ledger,
     dir: &StateDir,
     machine: &Machine,
     kind: SocketKind,
 ) -> Result<(), LedgerError> {
-    let Ledger {
-        file,
-        watch,
-        own,
-        let_go,
-        ..
-    } = ledger;
+    let file = &ledger.file;
     for _ in 0..MOST_TURNS {
         let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {
             return Ok(());
         };
         // The ledger itself is not locked, so entries that are torn meanwhile are left out.
-        let mut session = Session::read((&*file, None), watch, (*own, let_go))?;
+        let mut session = ledger.read()?;
         let mut entries = session.all();
         // What a pool job owns is not bound.
         entries.retain(|entry| !entry.pool);

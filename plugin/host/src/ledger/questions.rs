@@ -3,7 +3,6 @@
 
 use berth_placement::CpuSet;
 
-use super::claim;
 use super::file::LedgerFile;
 use super::record::{self, Look, StepKey};
 use super::{Entry, LedgerError, Session, Task};
@@ -24,6 +23,20 @@ pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
         second.update(&word.to_be_bytes());
     }
     Ok(u64::from(first.finalize()) << 32 | u64::from(second.finalize()))
+}
+
+/// Those of an entry's CPUs that others have now. What its own job has inside the job's cpuset does not count.
+fn taken(session: &mut Session<'_>, entry: &Entry) -> CpuSet {
+    let others = session.others(entry.step, &entry.cpus);
+    let others = match entry.cpuset {
+        Some(cpuset) if cpuset.of_job => others.for_cpuset_of_job(),
+        _ => others,
+    };
+    let mut claims = others.now();
+    if entry.cpuset.is_some_and(|cpuset| cpuset.exclusive) {
+        claims.taken.insert_all(&claims.cpusets);
+    }
+    claims.taken.intersection(&entry.cpus)
 }
 
 /// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
@@ -93,7 +106,7 @@ impl Session<'_> {
     pub fn is_taken(&mut self, job: u32) -> bool {
         let own = self.cpuset_of(job);
         let own = own.filter(|own| own.cpuset.is_some_and(|cpuset| cpuset.exclusive));
-        own.is_some_and(|own| !claim::taken(self, &own).is_empty())
+        own.is_some_and(|own| !taken(self, &own).is_empty())
     }
 
     /// What the other jobs that are not suspended hold, and what of that they hold exclusively.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use berth_host::StateDir;
-use berth_host::ledger::{Entry, Ledger, StepKey};
+use berth_host::ledger::{Entry, Held, Ledger, StepKey};
 use berth_placement::CpuSet;
 
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,13 +43,19 @@ pub fn entry(job: u32, cpus: &str) -> Entry {
     }
 }
 
-pub fn add(ledger: &mut Ledger, entry: Entry) -> usize {
+/// An entry of this process.
+pub fn hold(ledger: &Ledger, entry: Entry) -> Held {
     let mut session = ledger.session(PATIENCE).unwrap();
     session.others(entry.step, &entry.cpus);
-    session.add(entry).unwrap()
+    session.hold(entry).unwrap()
 }
 
-pub fn live(ledger: &mut Ledger, near: &str) -> Vec<u32> {
+/// The same, until this process ends.
+pub fn add(ledger: &Ledger, entry: Entry) {
+    std::mem::forget(hold(ledger, entry));
+}
+
+pub fn live(ledger: &Ledger, near: &str) -> Vec<u32> {
     let mut look = || {
         let mut entries = ledger.session(PATIENCE).unwrap().all();
         let mut session = ledger.session(PATIENCE).unwrap();

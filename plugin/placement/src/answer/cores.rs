@@ -15,6 +15,7 @@ use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
 
 /// One core of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ChosenCore {
     /// Where it is, as `--binding` names it.
     pub place: Place,
@@ -24,6 +25,7 @@ pub struct ChosenCore {
 
 /// Every task's cores; a list of one is shared by all tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Chosen {
     /// One task's after the other's.
     cores: Vec<ChosenCore>,

@@ -33,6 +33,7 @@ pub struct ChosenSet {
 
 /// What a cpuset's memory nodes mean to its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SetMemory {
     /// Nothing: memory comes from everywhere.
     Open,

@@ -19,6 +19,7 @@ const GRANTED: &str = "granted";
 /// The GPUs of a step, and those of each task. Positions are those among the step's GPUs, in PCI
 /// order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DeviceOrder {
     /// Each GPU's PCI vendor; 0 if it is on no PCI bus.
     pub(crate) vendors: Vec<u16>,
@@ -32,6 +33,7 @@ pub struct DeviceOrder {
 
 /// Successive tasks with the same GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Run {
     /// Their GPUs; not empty.
     pub(crate) own: CpuSet,

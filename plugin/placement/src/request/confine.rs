@@ -8,6 +8,7 @@ use crate::sets::error::TextError;
 
 /// What a step requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Confine {
     /// The tasks' masks are advice.
     Off,

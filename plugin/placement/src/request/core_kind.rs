@@ -8,6 +8,7 @@ use crate::sets::error::TextError;
 
 /// The requested kind of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// All cores.
     #[default]

@@ -13,6 +13,7 @@ use crate::sets::list::List;
 
 /// Kind of object a task is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Level {
     /// Hardware threads.
     Threads,
@@ -26,6 +27,7 @@ pub enum Level {
 
 /// A binding spelled out instead of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Mode {
     /// `none`.
     Free,
@@ -45,6 +47,7 @@ pub enum Mode {
 
 /// The whole option. A mode wins over a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CpuBind {
     /// `threads`, `cores`, `sockets`, `ldoms`.
     pub level: Option<Level>,

@@ -10,6 +10,7 @@ use crate::sets::decimal::write_number;
 /// First level: which tasks go to which host. slurmctld decides it; here it
 /// only shapes the default inside the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AcrossHosts {
     /// Fill a host, then the next.
     Block,
@@ -26,6 +27,7 @@ pub enum AcrossHosts {
 
 /// Order of the second level (sockets) and third level (cores).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Order {
     /// One object is filled, then the next.
     Block,
@@ -37,6 +39,7 @@ pub enum Order {
 
 /// A whole `-m`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Distribution {
     /// First level.
     pub hosts: AcrossHosts,

@@ -21,6 +21,7 @@ or --binding=[set:|env:][strict:]auto[:pack][:smt=THREADS]";
 
 /// Who applies the binding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Instance {
     /// berth binds the tasks in the kernel.
     #[default]
@@ -33,6 +34,7 @@ pub enum Instance {
 
 /// Who gets an amount of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scope {
     /// Each task gets its own cores.
     #[default]
@@ -43,6 +45,7 @@ pub enum Scope {
 
 /// A core by logical numbers: the second core of the first socket is `0,1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
     /// Socket, from 0.
     pub socket: u32,
@@ -52,6 +55,7 @@ pub struct Place {
 
 /// How cores are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Strategy {
     /// `--binding` binds nothing; Slurm's own options decide.
     None,
@@ -79,6 +83,7 @@ pub enum Strategy {
 
 /// A whole `--binding`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Binding {
     /// Who applies it.
     pub instance: Instance,

@@ -13,6 +13,7 @@ use crate::sets::nodeset::NodeSet;
 
 /// Where a task's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum MemPolicy {
     /// `rank`: the NUMA node whose number is the task's local id.
     Rank,
@@ -26,6 +27,7 @@ pub enum MemPolicy {
 
 /// The whole option.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MemBind {
     /// `None` leaves memory alone: nothing is requested, or `none`.
     pub policy: Option<MemPolicy>,

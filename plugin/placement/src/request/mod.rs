@@ -34,6 +34,7 @@ use crate::sets::ids::CoreIdx;
 
 /// One step's request on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Request {
     /// Tasks to launch on this host.
     pub tasks: u32,
@@ -109,6 +110,7 @@ impl Default for Request {
 
 /// Specialised resources kept from the job (`job_core_spec` of the credential).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CoreSpec {
     /// The job specialises nothing.
     #[default]
@@ -129,6 +131,7 @@ impl CoreSpec {
 
 /// What the step owns on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Allocation {
     /// Every allowed CPU.
     Whole,

@@ -16,6 +16,7 @@ const ADDRESS: &str = "a --near but a PCI address; give the device's name, which
 
 /// A `--near`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Near {
     /// The devices that tasks want to be near.
     pub what: What,
@@ -29,6 +30,7 @@ pub struct Near {
 
 /// The devices that tasks want to be near.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum What {
     /// GPUs and other accelerators.
     Gpu,
@@ -158,6 +160,7 @@ impl fmt::Display for Near {
 /// The step's GPUs on a node as Slurm counts them: index *i* is the *i*-th `File=` of GRES `gpu` in
 /// gres.conf. `gres_bind` has each task's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gres {
     /// Devices that Slurm counts on the node.
     pub on_node: u32,

@@ -3,6 +3,7 @@
 /// A kind of object that tasks can be placed on or bound to. The order is by name, from wide to
 /// narrow, however a machine nests them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ObjectKind {
     /// Processor chips.
     Package,

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// The words behind `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Share {
     /// `pack`: beside `-c` the tasks' cores lie one after the other, not at the beginning of each
     /// task's share.

@@ -10,6 +10,7 @@ use crate::sets::limits::{LIST_BYTES, MAX_ENTRIES};
 
 /// Entries, each with the number of the first one behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct List<T>(Vec<(T, u32)>);
 
 impl<T> List<T> {

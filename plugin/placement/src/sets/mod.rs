@@ -11,3 +11,5 @@ pub mod limits;
 pub mod list;
 pub mod nodeset;
 pub mod pu_set;
+#[cfg(feature = "serde")]
+mod travel;

@@ -159,7 +159,7 @@ impl Cpuset {
         // What changes from here on is a reason to look again.
         let content = ledger::content(&dir).map_err(|why| why.to_string())?;
         let seen = self.look(leaf)?;
-        let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
+        let ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
         let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
         let own = generation();
         let living = session.cpuset_of(self.step.job).filter(|_| self.of_job);

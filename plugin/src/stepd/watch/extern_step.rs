@@ -134,8 +134,8 @@ impl Followers {
     }
 
     fn look(&self) -> Result<Option<Now>, String> {
-        let mut ledger = Ledger::open(&self.dir).map_err(|why| why.to_string())?;
-        let mut session = ledger.session_now().map_err(|why| why.to_string())?;
+        let ledger = Ledger::open(&self.dir).map_err(|why| why.to_string())?;
+        let mut session = ledger.read().map_err(|why| why.to_string())?;
         let own = StepKey {
             job: self.adopts.job,
             step: u32::MAX,

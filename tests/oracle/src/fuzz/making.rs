@@ -164,7 +164,7 @@ fn nodes(message: &mut Message, random: &mut Random) {
     }
 }
 
-/// Other steps, so that the ledger has some.
+/// Another step.
 fn step(message: &mut Message, random: &mut Random) {
     message.step[0] = random.within(1, 40);
     if message.kind == Kind::Tasks {

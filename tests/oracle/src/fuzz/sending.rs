@@ -101,7 +101,6 @@ pub fn run(hooks: &mut Hooks, part: &Part, progress: &File) -> Result<(), String
     let mut sums = tally.sums(part);
     sums.counts
         .many("looked through for leaks", u64::from(after > before));
-    // The ledger keeps some of its own.
     let more = open.saturating_sub(descriptors) as u64;
     sums.measure("descriptors", more, || part.replay(part.first));
     writeln!(std::io::stdout(), "{sums}{END}").map_err(|why| why.to_string())
@@ -121,7 +120,7 @@ fn note(number: u64, progress: &File) {
     unsafe { libc::alarm(HANGS) };
 }
 
-/// What the hooks keep open and in memory from their first calls on: the ledger, the machine.
+/// What the hooks keep in memory from their first calls on: the machine.
 fn warm_up(hooks: &mut Hooks, part: &Part) {
     let mut message = making::plain(0, part.class, hooks.slurm.layout);
     message.options.push(JobOption {

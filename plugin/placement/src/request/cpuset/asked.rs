@@ -10,6 +10,7 @@ use crate::sets::nodeset::NodeSet;
 
 /// A `--cpuset`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CpusetRequest {
     /// No cpuset, also not a partition's default one.
     None,
@@ -21,6 +22,7 @@ pub enum CpusetRequest {
 
 /// A cpuset that the site defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Static {
     /// Its name in the site's file.
     pub name: CpusetName,
@@ -30,6 +32,7 @@ pub struct Static {
 
 /// A cpuset that is chosen for the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Dynamic {
     /// Number of CPUs on each node; without it all that the job has there.
     pub ncpus: Option<u32>,

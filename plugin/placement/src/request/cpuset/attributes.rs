@@ -56,6 +56,7 @@ impl fmt::Display for Attribute {
 
 /// A set of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Attributes(u8);
 
 impl Attributes {

@@ -7,6 +7,7 @@ use crate::sets::ids::CpuId;
 
 /// Different CPUs in an order, as runs of successive numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CpuList {
     /// The first and last number of each run.
     runs: Vec<(u32, u32)>,

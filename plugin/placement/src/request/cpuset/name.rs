@@ -8,6 +8,7 @@ use crate::sets::limits::WORD_BYTES;
 
 /// The name of a cpuset in the site's file. It stands in logs, in the ledger and in variables of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CpusetName(String);
 
 impl CpusetName {

@@ -10,6 +10,7 @@ use crate::sets::nodeset::NodeSet;
 
 /// The cpuset of a step's job on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StepCpuset {
     /// It is chosen with this step, the first one of its job here.
     Choose(Choice),
@@ -19,6 +20,7 @@ pub enum StepCpuset {
 
 /// A cpuset to choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Choice {
     /// The checked request.
     pub asked: Dynamic,
@@ -30,6 +32,7 @@ pub struct Choice {
 
 /// A cpuset that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Given {
     /// The request that led to it.
     pub asked: CpusetRequest,

@@ -8,6 +8,7 @@ use crate::request::object_kind::ObjectKind;
 
 /// What `--map-by`, `--rank-by` and `--bind-to` request together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mapping {
     /// `--map-by`; `None` if it is not given.
     pub map: Option<MapBy>,
@@ -19,6 +20,7 @@ pub struct Mapping {
 
 /// `--map-by`: what each task is placed on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MapBy {
     /// What tasks are placed on; `None` if only qualifiers are given.
     pub target: Option<Target>,
@@ -32,6 +34,7 @@ pub struct MapBy {
 
 /// What tasks are placed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Target {
     /// The whole share, one task after the other.
     Slot,
@@ -57,6 +60,7 @@ pub enum Target {
 
 /// `--rank-by`: which task gets which place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RankBy {
     /// In the order of mapping.
     Slot,
@@ -70,6 +74,7 @@ pub enum RankBy {
 
 /// `--bind-to`: what each task is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BindTo {
     /// The kind of object; `None` if only qualifiers are given.
     pub level: Option<BindLevel>,
@@ -83,6 +88,7 @@ pub struct BindTo {
 
 /// What tasks are bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum BindLevel {
     /// Nothing.
     Nothing,

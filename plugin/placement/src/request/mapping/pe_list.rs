@@ -9,6 +9,7 @@ use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
 
 /// Logical CPU numbers in the order in which they are named.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PeList(Vec<RangeInclusive<u32>>);
 
 impl PeList {

@@ -1,19 +1,14 @@
-//! What holds for the cpusets of a node's jobs whatever happens to these, on random machines: slurmd plans and records
-//! as it does at a launch, and the ledger is written as by each step's slurmstepd.
+//! What holds for the cpusets of a node's jobs whatever happens to these, on random machines: each slurmstepd decides its
+//! step, and writes the ledger as it does at a launch.
 
-#[path = "cpuset_laws/alone.rs"]
+#[path = "decide_laws/alone.rs"]
 mod alone;
-#[path = "cpuset_laws/making.rs"]
+#[path = "decide_laws/making.rs"]
 mod making;
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-
-use berth_host::ledger::{
-    Beside, Claimed, Confirmed, Cpuset, Entry, Held, Kind, StepKey, claim, look,
-};
-use berth_host::{Ledger, StateDir};
-use berth_placement::request::cpuset::Dynamic;
+use berth_host::Ledger;
+use berth_host::ledger::{Beside, Held, look};
+use berth_placement::request::cpuset::{Choice, Dynamic};
 use berth_placement::strategy::cpuset::{Resume, Resumed};
 use berth_placement::*;
 use proptest::prelude::*;
@@ -21,21 +16,15 @@ use proptest::sample::Index;
 
 use self::making::{config, job, machine};
 use super::*;
-use crate::slurmd::in_cpuset::settled_now;
-use crate::slurmd::settled::Who;
+use crate::message::step::CpusetWish;
 
-const PATIENCE: Duration = Duration::from_secs(5);
 const NODE: &str = "n1";
-/// Numbers that no other test gives to its jobs: slurmd remembers the cpusets of all.
-static NEXT_JOB: AtomicU32 = AtomicU32::new(1_000_000);
 
 /// What happens next to one of the jobs.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// slurmd plans a step of it.
+    /// slurmd launches a step of it.
     Launch,
-    /// The same while another process has the ledger.
-    LaunchBeside,
     /// One of its slurmstepds goes on: it begins, looks again whether it may begin, or hears of the resume.
     GoOn(Index),
     EndStep,
@@ -46,7 +35,6 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         5 => Just(Event::Launch),
-        1 => Just(Event::LaunchBeside),
         9 => any::<Index>().prop_map(Event::GoOn),
         3 => Just(Event::EndStep),
         2 => Just(Event::Suspend),
@@ -56,20 +44,19 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// How far a step has come.
 enum State {
-    /// slurmd has planned it. It may have to wait for others.
-    Planned {
-        entry: Entry,
+    /// Its slurmstepd has not decided it. It may have to wait for others.
+    Launched {
         waits: bool,
     },
-    Runs(Box<Held>),
+    Runs(Held),
     /// Its job is suspended, or its slurmstepd has not heard of the resume yet.
-    Suspended(Box<Held>),
+    Suspended(Held),
 }
 
 struct Job {
     number: u32,
     own: CpuSet,
-    wanted: Wanted,
+    wish: CpusetWish,
     asked: Dynamic,
     steps: Vec<(StepKey, State)>,
     launched: u32,
@@ -80,8 +67,7 @@ struct Site {
     _base: tempfile::TempDir,
     dir: StateDir,
     node: Node,
-    slurmd: Ledger,
-    settings: Settings,
+    next_job: u32,
 }
 
 impl Site {
@@ -91,10 +77,9 @@ impl Site {
         dir.prepare().unwrap();
         Self {
             _base: base,
-            slurmd: Ledger::open(&dir).unwrap(),
             dir,
             node: Node::of(machine, SocketKind::Package, Rules::default()),
-            settings: Settings::default(),
+            next_job: 1,
         }
     }
 
@@ -102,26 +87,19 @@ impl Site {
         self.node.machine().unwrap().cpus().clone()
     }
 
-    fn job(&self, (text, bits): &(String, u32)) -> Option<Job> {
+    fn job(&mut self, (text, bits): &(String, u32)) -> Option<Job> {
         let own = CpuSet::from_words([u64::from(*bits)]).intersection(&self.all());
         let request: CpusetRequest = text.parse().unwrap();
         let CpusetRequest::Dynamic(asked) = request.clone() else {
             panic!("{text}");
         };
-        let choice = Choice {
-            asked: asked.clone(),
-            job_nodes: 1,
-            is_count_typed: false,
-        };
+        self.next_job += 1;
         (!own.is_empty()).then(|| Job {
-            number: NEXT_JOB.fetch_add(1, Ordering::Relaxed),
-            wanted: Wanted {
+            number: self.next_job,
+            wish: CpusetWish {
                 request,
                 of_job: true,
-                is_remembered: false,
                 is_debugged: false,
-                cpuset: StepCpuset::Choose(choice),
-                job_allocation: Allocation::Cpus(own.clone()),
                 nodes: 1,
             },
             own,
@@ -134,12 +112,17 @@ impl Site {
 
     fn happens(&mut self, event: Event, job: &mut Job) {
         match event {
-            Event::Launch | Event::LaunchBeside if job.is_suspended => {}
-            Event::Launch => self.launch(job),
-            Event::LaunchBeside => {
-                let mut other = Ledger::open(&self.dir).unwrap();
-                let _held = other.session(PATIENCE).unwrap();
-                self.launch(job);
+            Event::Launch if job.is_suspended => {}
+            // slurmd refuses what can never fit.
+            Event::Launch if plan(&request(job), &self.node, &Claims::default()).is_err() => {}
+            Event::Launch => {
+                let step = StepKey {
+                    job: job.number,
+                    step: job.launched,
+                    component: u32::MAX,
+                };
+                job.launched += 1;
+                job.steps.push((step, State::Launched { waits: false }));
             }
             Event::GoOn(which) => {
                 if job.steps.is_empty() {
@@ -156,86 +139,54 @@ impl Site {
         }
     }
 
-    /// slurmd's launch hook.
-    fn launch(&mut self, job: &mut Job) {
-        let step = StepKey {
-            job: job.number,
-            step: job.launched,
-            component: u32::MAX,
-        };
-        job.launched += 1;
-        let who = Who {
-            settings: &self.settings,
-            node_name: NODE,
-            step,
-            kind: Kind::Regular,
-            cpuset: Some(&job.wanted),
-            member: None,
-        };
-        let mut ask = Request {
-            allocation: Allocation::Cpus(job.own.clone()),
-            ..Request::default()
-        };
-        job.wanted.put(&mut ask);
-        let mut session = self.slurmd.session_now().unwrap();
-        let asked = (&ask, &self.node, plan as crate::planning::ledger::Door);
-        let planned = settled_now(&mut session, (&who, &job.wanted), asked).unwrap();
-        let Ok(planned) = planned else { return };
-        let cpuset = who.handed(&planned).unwrap();
-        for task in &planned.plan.tasks {
-            assert!(task.cpus.is_subset(&cpuset.cpus) && task.cpus.is_subset(&job.own));
-        }
-        let held = cpuset.held.unwrap();
-        let entry = Entry {
-            step,
-            cpuset: Some(Cpuset {
-                exclusive: held.exclusive,
-                of_job: held.of_job,
-                memory: held.memory,
-            }),
-            tasks: 1,
-            mark: held.mark,
-            cpus: cpuset.cpus,
-            ..Entry::default()
-        };
-        let waits = cpuset.is_held;
-        job.steps.push((step, State::Planned { entry, waits }));
-    }
-
     /// One of its slurmstepds; none if it gives up.
     fn goes_on(&self, job: &Job, step: StepKey, state: State) -> Option<State> {
         match state {
             // Who waits does not look while its job is suspended.
-            State::Planned { .. } if job.is_suspended => Some(state),
-            State::Planned { entry, waits: true } => self.claims(entry, true),
-            State::Planned {
-                entry,
-                waits: false,
-            } => {
-                let ledger = Ledger::open(&self.dir).unwrap();
-                match ledger.confirm_cpuset(step, 0).unwrap() {
-                    Confirmed::Held(held) => Some(self.begins(held)),
-                    Confirmed::Nothing => self.claims(entry, false),
-                    Confirmed::Late(_) => Some(State::Planned { entry, waits: true }),
-                }
-            }
+            State::Launched { .. } if job.is_suspended => Some(state),
+            State::Launched { .. } => self.decides(job, step),
             State::Suspended(held) if !job.is_suspended => Some(self.resumed(job, held)),
             State::Runs(_) | State::Suspended(_) => Some(state),
         }
     }
 
-    fn claims(&self, entry: Entry, waits: bool) -> Option<State> {
-        match claim(&self.dir, &entry, false).unwrap() {
-            Claimed::Held(held) => Some(self.begins(held)),
-            Claimed::Taken(_) => Some(State::Planned { entry, waits: true }),
-            Claimed::Elsewhere(_) if waits => Some(State::Planned { entry, waits }),
-            Claimed::Elsewhere(_) => None,
+    /// One look of a slurmstepd that has just begun, or waits.
+    fn decides(&self, job: &Job, key: StepKey) -> Option<State> {
+        let who = Who {
+            node_name: NODE,
+            dir: self.dir.clone(),
+            key,
+            kind: Kind::Regular,
+            uid: 0,
+            tasks: 1,
+            is_in_pool: false,
+        };
+        let case = Case {
+            who: &who,
+            step: Step {
+                request: request(job),
+                cpuset: Some(job.wish.clone()),
+                ..Step::default()
+            },
+            node: self.node.clone(),
+        };
+        let found = who.locked(|session| case.look(session, Duration::ZERO));
+        match found.unwrap() {
+            Look::Refused(_) => None,
+            Look::Wait(_) => Some(State::Launched { waits: true }),
+            Look::Decided(mut decided) => {
+                let cpuset = decided.cpuset.unwrap();
+                for task in &decided.plan.tasks {
+                    assert!(task.cpus.is_subset(&cpuset.cpus) && task.cpus.is_subset(&job.own));
+                }
+                Some(self.begins(decided.accounts.pop().unwrap().into_held()))
+            }
         }
     }
 
     /// The first slurmstepd that hears of the resume chooses, and the others take what it has chosen.
-    fn resumed(&self, job: &Job, mut held: Box<Held>) -> State {
-        let mut ledger = Ledger::open(&self.dir).unwrap();
+    fn resumed(&self, job: &Job, mut held: Held) -> State {
+        let ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         let own = held.entry().clone();
         let later = session.cpuset_of(job.number);
@@ -264,9 +215,9 @@ impl Site {
 
     /// Its first task is forked, for which this process stands. It does not run yet if its job waits, or has other CPUs
     /// since the step was planned.
-    fn begins(&self, mut held: Box<Held>) -> State {
+    fn begins(&self, mut held: Held) -> State {
         held.set_task(std::process::id() as i32).unwrap();
-        let mut ledger = Ledger::open(&self.dir).unwrap();
+        let ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         let (step, generation) = (held.entry().step, held.entry().generation);
         let waits = |beside: Beside| beside.generation > generation || !beside.runs;
@@ -316,9 +267,24 @@ impl Site {
     }
 }
 
+/// What slurmd reads of a step of it.
+fn request(job: &Job) -> Request {
+    let choice = Choice {
+        asked: job.asked.clone(),
+        job_nodes: 1,
+        is_count_typed: false,
+    };
+    Request {
+        allocation: Allocation::Cpus(job.own.clone()),
+        job_allocation: Some(Allocation::Cpus(job.own.clone())),
+        cpuset: Some(StepCpuset::Choose(choice)),
+        ..Request::default()
+    }
+}
+
 /// The first of its steps that has begun ends.
 fn end_step(job: &mut Job) {
-    let ends = |(_, state): &(_, State)| !matches!(state, State::Planned { .. });
+    let ends = |(_, state): &(_, State)| !matches!(state, State::Launched { .. });
     let Some(at) = job.steps.iter().position(ends) else {
         return;
     };
@@ -329,7 +295,7 @@ fn end_step(job: &mut Job) {
 
 /// Slurm suspends it once all of its slurmstepds have begun, or wait.
 fn suspend(job: &mut Job) {
-    let begins = |(_, state): &(_, State)| matches!(state, State::Planned { waits: false, .. });
+    let begins = |(_, state): &(_, State)| matches!(state, State::Launched { waits: false });
     if job.is_suspended || job.steps.iter().any(begins) {
         return;
     }

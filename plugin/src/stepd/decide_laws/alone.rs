@@ -24,7 +24,7 @@ impl Site {
         let runs = |(_, state): &&(StepKey, State)| matches!(state, State::Runs(_));
         let runs: Vec<_> = job.steps.iter().filter(runs).collect();
         let (step, _) = runs.get(which.index(runs.len().max(1)))?;
-        let mut ledger = Ledger::open(&self.dir).unwrap();
+        let ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         let cpus: Vec<CpuId> = session.cpuset_of(job.number)?.cpus.iter().collect();
         let entry = Entry {
@@ -32,17 +32,15 @@ impl Site {
             cpus: CpuSet::from_iter([*which.get(&cpus)]),
             ..Entry::default()
         };
-        let slot = session.add(entry.clone()).unwrap();
-        drop(session);
-        Some(Ledger::open(&self.dir).unwrap().hold(slot, entry).unwrap())
+        Some(session.hold(entry).unwrap())
     }
 
     fn nobody_waits(&self, job: &Job) -> Result<(), String> {
-        let waits = |(_, state): &&(_, State)| matches!(state, State::Planned { waits: true, .. });
+        let waits = |(_, state): &&(_, State)| matches!(state, State::Launched { waits: true });
         if let Some((step, _)) = job.steps.iter().find(waits) {
             return Err(format!("{step:?} waits"));
         }
-        let mut ledger = Ledger::open(&self.dir).unwrap();
+        let ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         match session.is_taken(job.number) {
             true => Err("its cpuset counts as taken".into()),

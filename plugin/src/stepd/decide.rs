@@ -1,0 +1,309 @@
+//! slurmstepd decides a wish that looks at other steps, under the ledger's lock: a `--binding`, a cpuset, a
+//! `--mem-bind`. What it decides is written into the ledger before the lock is free. Only its own step waits for it.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use berth_host::ledger::{Entry, Kind, Session, StepKey};
+use berth_host::{LedgerError, StateDir};
+use berth_placement::{Claims, CpusetFail, Node, Plan, Refusal, Request, plan, plan_batch};
+use slurm_sys::views::StepKind;
+use slurm_sys::{StepId, StepRecord};
+
+use crate::message::handover::{Handover, InCpuset};
+use crate::message::step::Step;
+use crate::planning::cpuset::GRACE;
+use crate::planning::ledger::{self, Door};
+use crate::site::settings;
+use crate::site::standing::Abi;
+use crate::stepd::account::Account;
+use crate::stepd::job_cpuset::{self, JobCpuset, Wanted};
+use crate::stepd::own_node;
+
+/// The time to wait for others who write the ledger.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// slurmctld suspends a job and launches the one that preempts it at the same time. A binding that fails because the other
+/// job has not stopped yet waits this long for it. With OverSubscribe=FORCE the stop never comes, and such a step starts
+/// this much later.
+const STOPPING: Duration = Duration::from_millis(60);
+/// The pause between two looks for a binding, and for a cpuset, which waits for [`GRACE`].
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+const BETWEEN_CPUSETS: Duration = Duration::from_millis(200);
+
+/// The owner of the step.
+pub(super) struct Who<'a> {
+    pub node_name: &'a str,
+    pub dir: StateDir,
+    pub key: StepKey,
+    pub kind: Kind,
+    pub uid: u32,
+    pub tasks: u32,
+    /// Whether its job is in a pool, and has its place there.
+    pub is_in_pool: bool,
+}
+
+/// What was decided.
+pub(super) struct Decided {
+    /// The step, inside its cpuset.
+    pub step: Step,
+    pub plan: Plan,
+    pub cpuset: Option<InCpuset>,
+    /// The step's entries in the ledger.
+    pub accounts: Vec<Account>,
+    /// The note to the user about the ledger.
+    pub said: Option<String>,
+    /// Whether slurmd counts this node in cores.
+    pub counts_cores: bool,
+}
+
+/// The reason why it could not be decided.
+pub(super) enum Failed {
+    /// The user's request, which must not be changed.
+    Refused(String),
+    /// A problem of the node.
+    Broken(String),
+}
+
+/// One look at the ledger.
+enum Look {
+    Decided(Box<Decided>),
+    Refused(Refusal),
+    /// Others may leave what they have; then this pause is over.
+    Wait(Duration),
+}
+
+impl<'a> Who<'a> {
+    pub(super) fn of(
+        record: &StepRecord<'_>,
+        heard: &Handover,
+        node_name: &'a str,
+    ) -> Result<Self, String> {
+        let id: StepId = record.step_id();
+        let overlaps = heard.undecided.as_ref().is_some_and(|step| step.overlaps);
+        let pool = heard.pool.as_ref();
+        let dir = StateDir::new(&settings::current().state_dir, node_name);
+        Ok(Self {
+            node_name,
+            dir: dir.map_err(|why| why.to_string())?,
+            key: ledger::step(id),
+            kind: match id.kind {
+                StepKind::Batch => Kind::Batch,
+                _ if overlaps => Kind::Overlap,
+                _ => Kind::Regular,
+            },
+            uid: record.uid(),
+            tasks: record.node_tasks(),
+            is_in_pool: pool.is_some_and(|pool| pool.member.is_some()),
+        })
+    }
+
+    /// The ledger, locked.
+    pub(super) fn locked<T>(
+        &self,
+        work: impl FnOnce(&mut Session<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, String> {
+        let text = |why: LedgerError| why.to_string();
+        let ledger = ledger::open(&self.dir)?;
+        let mut session = ledger.session(PATIENCE).map_err(text)?;
+        session.ask_for_pool(self.is_in_pool);
+        work(&mut session).map_err(text)
+    }
+
+    fn door(&self) -> Door {
+        match self.kind {
+            Kind::Batch => plan_batch,
+            Kind::Regular | Kind::Overlap => plan,
+        }
+    }
+
+    /// Writes an entry of this step. `line` is that of its cpuset.
+    pub(super) fn hold(
+        &self,
+        session: &mut Session<'_>,
+        entry: Entry,
+        line: Option<String>,
+    ) -> Result<Account, LedgerError> {
+        let entry = Entry {
+            uid: self.uid,
+            tasks: self.tasks,
+            ..entry
+        };
+        Ok(Account::new(session.hold(entry)?, self.dir.clone(), line))
+    }
+}
+
+/// Decides the step.
+///
+/// # Errors
+/// [`Failed`]
+pub(super) fn decide(slurm: Abi, who: &Who<'_>, step: Step) -> Result<Decided, Failed> {
+    let node = own_node::now(slurm, who.node_name).map_err(Failed::Broken)?;
+    on(who, step, node)
+}
+
+/// The same on a node that is known.
+///
+/// # Errors
+/// [`Failed`]
+pub(super) fn on(who: &Who<'_>, step: Step, node: Node) -> Result<Decided, Failed> {
+    Case { who, step, node }.decide()
+}
+
+/// The refusal after so long a time.
+fn refused(why: &Refusal, waited: Duration) -> Failed {
+    let grace = GRACE.as_secs();
+    Failed::Refused(match waited < GRACE {
+        true => why.to_string(),
+        false => format!("{why}; berth has waited {grace} s for these to be free"),
+    })
+}
+
+struct Case<'a> {
+    who: &'a Who<'a>,
+    step: Step,
+    node: Node,
+}
+
+impl Case<'_> {
+    fn decide(self) -> Result<Decided, Failed> {
+        let since = Instant::now();
+        loop {
+            match self
+                .who
+                .locked(|session| self.look(session, since.elapsed()))
+            {
+                Ok(Look::Decided(decided)) => return Ok(*decided),
+                Ok(Look::Refused(why)) => return Err(refused(&why, since.elapsed())),
+                Ok(Look::Wait(pause)) => sleep(pause),
+                Err(why) => return self.without_ledger(&why),
+            }
+        }
+    }
+
+    fn wanted(&self) -> Option<Wanted<'_>> {
+        self.step.cpuset.as_ref().map(|wish| Wanted {
+            wish,
+            key: self.who.key,
+            dir: &self.who.dir,
+            node: &self.node,
+        })
+    }
+
+    fn look(&self, session: &mut Session<'_>, waited: Duration) -> Result<Look, LedgerError> {
+        let ask = &self.step.request;
+        let (mut request, mut notes) = (ask.clone(), Vec::new());
+        if let Some(wanted) = self.wanted() {
+            match wanted.inside(session, ask) {
+                Ok(inside) => (request, notes) = (inside.request, inside.notes),
+                Err(why) if waited < GRACE && self.may_be_left(session, &wanted, &why) => {
+                    return Ok(Look::Wait(BETWEEN_CPUSETS));
+                }
+                Err(why) => return Ok(Look::Refused(why)),
+            }
+        }
+        let others = ledger::others(session, self.who.key, (&request, &self.node));
+        let found = ledger::plan_beside(&others, (&request, &self.node, self.who.door()));
+        let is_served = request.binding.is_none() || ledger::chosen(&found).is_some();
+        if !is_served && waited < STOPPING {
+            return Ok(Look::Wait(BETWEEN_LOOKS));
+        }
+        match found {
+            Err(why) => Ok(Look::Refused(why)),
+            Ok(mut plan) => {
+                plan.notes.extend(notes);
+                let decided = self.written(session, request, plan)?;
+                Ok(Look::Decided(Box::new(decided)))
+            }
+        }
+    }
+
+    fn may_be_left(&self, session: &mut Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
+        let is_refused = self.node.rules().cpuset_fail == CpusetFail::Refuse;
+        is_refused && wanted.may_be_left(session, &self.step.request, why)
+    }
+
+    /// Writes the step's entries, while nobody else does.
+    fn written(
+        &self,
+        session: &mut Session<'_>,
+        request: Request,
+        plan: Plan,
+    ) -> Result<Decided, LedgerError> {
+        let mut decided = self.decided(request, plan);
+        let step = (self.who.key, self.who.kind);
+        if let Some(entry) = ledger::entry(step, &decided.step.request, &decided.plan) {
+            decided.accounts.push(self.who.hold(session, entry, None)?);
+        }
+        let Some(cpuset) = &decided.cpuset else {
+            return Ok(decided);
+        };
+        let living = session.cpuset_of(self.who.key.job);
+        let generation = living.map_or(0, |living| living.generation);
+        if let Some(entry) = job_cpuset::entry(self.who.key, cpuset, generation) {
+            match self.who.hold(session, entry, Some(cpuset.line.clone())) {
+                Ok(account) => decided.accounts.push(account),
+                Err(why) => {
+                    decided.accounts.drain(..).for_each(Account::take_back);
+                    return Err(why);
+                }
+            }
+        }
+        self.keep(cpuset);
+        Ok(decided)
+    }
+
+    /// The next step of the job takes the same CPUs.
+    fn keep(&self, cpuset: &InCpuset) {
+        if let (Some(wish), Some(held)) = (&self.step.cpuset, cpuset.held)
+            && held.of_job
+        {
+            let kept = JobCpuset {
+                request: wish.request.clone(),
+                cpus: cpuset.cpus.clone(),
+                line: cpuset.line.clone(),
+            };
+            kept.keep(&self.who.dir, self.who.key.job);
+        }
+    }
+
+    fn decided(&self, request: Request, plan: Plan) -> Decided {
+        let set = self.wanted().zip(plan.cpuset.as_ref());
+        let ask = &self.step.request;
+        Decided {
+            cpuset: set.map(|(wanted, set)| wanted.fence(ask, set, self.who.node_name)),
+            step: Step {
+                request,
+                ..self.step.clone()
+            },
+            plan,
+            accounts: Vec::new(),
+            said: None,
+            counts_cores: self.node.counts_cores(),
+        }
+    }
+
+    /// What is decided where the ledger cannot be had. What must not be shared is refused.
+    fn without_ledger(&self, why: &str) -> Result<Decided, Failed> {
+        let ask = &self.step.request;
+        let rules = self.node.rules();
+        let is_strict = ask
+            .binding
+            .as_ref()
+            .is_some_and(|binding| binding.strict || rules.refuse_failed_binding);
+        let refuses_cpuset = ask.cpuset.is_some() && rules.cpuset_fail == CpusetFail::Refuse;
+        log::error!("{why}; berth binds cores without knowing which cores other steps have");
+        if is_strict || refuses_cpuset {
+            return Err(Failed::Refused(ledger::NOT_KNOWN.into()));
+        }
+        let refused = |why: Refusal| Failed::Refused(why.to_string());
+        let plan = self.who.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
+        let is_chosen = ask.binding.is_some() || ask.cpuset.is_some();
+        let mut decided = self.decided(ask.clone(), plan);
+        decided.said = is_chosen.then(|| ledger::UNKNOWN_OTHERS.into());
+        Ok(decided)
+    }
+}
+
+#[cfg(test)]
+#[path = "decide_laws.rs"]
+mod laws;

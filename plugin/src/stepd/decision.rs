@@ -1,0 +1,165 @@
+//! What of a step slurmstepd decides, and puts into its record: a wish that slurmd has left open, and the cpuset of the job
+//! for a step that requests none.
+
+use berth_host::LedgerError;
+use berth_host::ledger::Session;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
+use slurm_sys::StepRecord;
+
+use crate::message::bits;
+use crate::message::handover::{Handover, InCpuset, InLedger, Outcome};
+use crate::message::step::{CpuBindWords, Step};
+use crate::planning::memory;
+use crate::planning::words::{join, name};
+use crate::site::settings;
+use crate::site::standing::Abi;
+use crate::stepd::account::Account;
+use crate::stepd::decide::{self, Decided, Failed, Who};
+use crate::stepd::job_cpuset::{self, JobCpuset};
+
+/// Decides a step; returns its entries in the ledger.
+pub(super) fn of(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> Vec<Account> {
+    if heard.outcome == Outcome::Refused {
+        return Vec::new();
+    }
+    let who = Who::of(record, heard, node_name);
+    let Some(step) = heard.undecided.take() else {
+        let account = who.and_then(|who| joined(&who, heard));
+        let account = account.unwrap_or_else(|why| {
+            log::error!("{why}; other jobs do not know of this step's cpuset");
+            None
+        });
+        return account.into_iter().collect();
+    };
+    let decided = who.map_err(Failed::Broken);
+    match decided.and_then(|who| decide::decide(slurm, &who, step)) {
+        Ok(decided) => applied(slurm, record, heard, decided),
+        Err(Failed::Refused(why)) => {
+            heard.outcome = Outcome::Refused;
+            heard.note = shown(USER_TEXT, why);
+            Vec::new()
+        }
+        Err(Failed::Broken(why)) => {
+            log::error!(
+                "{}: {why}; its request is not applied",
+                name(record.step_id())
+            );
+            heard.outcome = Outcome::Failed;
+            heard.note = BROKEN.into();
+            Vec::new()
+        }
+    }
+}
+
+const BROKEN: &str = "what this step requests is not applied on this node; ask the administrator; the reason is in \
+                      slurmd's log";
+
+fn applied(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    heard: &mut Handover,
+    decided: Decided,
+) -> Vec<Account> {
+    add_note(heard, decided.said);
+    if let Some(cpuset) = &decided.cpuset {
+        log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
+    }
+    heard.cpuset = decided.cpuset;
+    heard.decided(&decided.step, &decided.plan, settings::current().confine);
+    let put = put(
+        slurm,
+        record,
+        (&decided.step, &decided.plan),
+        decided.counts_cores,
+    );
+    if let Err(why) = put {
+        log::error!("{}: {why}", name(record.step_id()));
+    }
+    decided.accounts
+}
+
+/// One note more for the user.
+pub(super) fn add_note(heard: &mut Handover, note: Option<String>) {
+    let before = std::mem::take(&mut heard.note);
+    heard.note = join(&[], [before, note.unwrap_or_default()]);
+}
+
+/// Writes a plan's masks into the record, as slurmd does for a step that it decides.
+fn put(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    (step, plan): (&Step, &Plan),
+    counts_cores: bool,
+) -> Result<(), slurm_sys::Error> {
+    match &step.came {
+        Some(CpuBindWords { bits, list }) => {
+            let bits = bits::bits(*bits, plan, counts_cores, slurm.layout);
+            match &plan.message {
+                // A list of the user's own stays as it came.
+                Message::AsAsked(_) => record.set_cpu_bind(bits, list.as_deref())?,
+                _ => record.set_cpu_bind(bits, plan.text().as_deref())?,
+            }
+        }
+        None => record.set_cpu_bind(record.cpu_bind_type(), plan.text().as_deref())?,
+    }
+    match plan.memory_masks() {
+        Some(masks) if memory::is_masks(record.mem_bind_type(), slurm.layout) => {
+            record.set_mem_bind(Some(&masks))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The entry of a step that slurmd has decided, if its job has a cpuset.
+fn joined(who: &Who<'_>, heard: &mut Handover) -> Result<Option<Account>, String> {
+    match JobCpuset::read(&who.dir, who.key.job) {
+        Some(kept) => who.locked(|session| inside_job(who, session, (heard, kept))),
+        None => Ok(None),
+    }
+}
+
+/// A step that requests no cpuset, in a job that has one (an srun from another shell): its tasks are fenced in it. A
+/// slurmctld that begins again gives numbers of jobs again, so it counts only while a step of the job is in it.
+fn inside_job(
+    who: &Who<'_>,
+    session: &mut Session<'_>,
+    (heard, kept): (&mut Handover, JobCpuset),
+) -> Result<Option<Account>, LedgerError> {
+    let Some(living) = session.cpuset_of(who.key.job) else {
+        return Ok(None);
+    };
+    let cpuset = InCpuset {
+        cpus: living.cpus.clone(),
+        line: kept.line,
+        mems: NodeSet::default(),
+        memory: SetMemory::Open,
+        asked: kept.request.to_string(),
+        is_debugged: false,
+        held: living.cpuset.map(|cpuset| InLedger {
+            exclusive: cpuset.exclusive,
+            of_job: cpuset.of_job,
+            memory: cpuset.memory,
+            mark: living.mark,
+        }),
+    };
+    heard.beyond = CpuSet::new();
+    let inside = heard.own.intersection(&living.cpus);
+    heard.own = if inside.is_empty() {
+        living.cpus
+    } else {
+        inside
+    };
+    let entry = job_cpuset::entry(who.key, &cpuset, living.generation);
+    let line = Some(cpuset.line.clone());
+    heard.cpuset = Some(cpuset);
+    entry
+        .map(|entry| who.hold(session, entry, line))
+        .transpose()
+}

@@ -1,0 +1,254 @@
+//! The cpuset of a step: chosen anew, the one that its job has on this node, or the one that it had last. Between two steps
+//! of a job nothing of it lives, so its cpuset is also kept in a file: the next step takes the same CPUs if they are free.
+
+use berth_host::StateDir;
+use berth_host::job_files::{self, Kind};
+use berth_host::ledger::{self, Cpuset, Entry, Session, StepKey};
+use berth_placement::request::cpuset::{Attribute, Attributes, Given};
+use berth_placement::{
+    ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet, Note, Plan,
+    Refusal, Request, SetMemory, StepCpuset, plan,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::message::handover::{InCpuset, InLedger};
+use crate::message::step::CpusetWish;
+use crate::planning::ledger::{job_cpus, others};
+
+/// A job's cpuset, as its last step left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct JobCpuset {
+    pub request: CpusetRequest,
+    pub cpus: CpuSet,
+    /// Its line in LSF's form.
+    pub line: String,
+}
+
+impl JobCpuset {
+    /// The job's; none if none of its steps has chosen one here.
+    pub(super) fn read(dir: &StateDir, job: u32) -> Option<Self> {
+        let text = job_files::read(dir, job, Kind::Cpuset).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Keeps it for the job's next step.
+    pub(super) fn keep(&self, dir: &StateDir, job: u32) {
+        let root = 0;
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        if let Err(why) = job_files::put(dir, (job, Kind::Cpuset), root, &text) {
+            log::debug!("job={job} the CPUs of its cpuset are not kept: {why}");
+        }
+    }
+}
+
+/// The request with the cpuset that holds, and the notes on its choice.
+pub(super) struct Inside {
+    pub request: Request,
+    pub notes: Vec<Note>,
+}
+
+/// A step's wish for a cpuset, and what is known of its job's.
+pub(super) struct Wanted<'a> {
+    pub wish: &'a CpusetWish,
+    pub key: StepKey,
+    pub dir: &'a StateDir,
+    pub node: &'a Node,
+}
+
+impl Wanted<'_> {
+    /// The cpuset beside the ledger's entries. CPUs of suspended jobs are free; whether a job is suspended costs a look at one
+    /// of its tasks, so that is only looked at where it decides.
+    ///
+    /// # Errors
+    /// The refusal of a cpuset that cannot be had now.
+    pub(super) fn inside(
+        &self,
+        session: &mut Session<'_>,
+        ask: &Request,
+    ) -> Result<Inside, Refusal> {
+        let mut request = ask.clone();
+        let mut notes = Vec::new();
+        if is_chosen_here(ask) {
+            let others = others(session, self.key, (ask, self.node));
+            let claims = others.all_running();
+            let own = job_cpus(ask, self.node);
+            let given = match self.of_job_already(session, &own, &claims)? {
+                Some(given) => Some(given),
+                None => {
+                    let cpus = |plan: &Result<Plan, Refusal>| {
+                        let set = plan.as_ref().ok()?.cpuset.as_ref()?;
+                        Some(set.cpus.clone())
+                    };
+                    let mut chosen = self.choice(ask, &claims);
+                    let differs = |plan| {
+                        others.has_jobs()
+                            && cpus(plan) != cpus(&self.choice(ask, &others.all_suspended()))
+                    };
+                    if differs(&chosen) {
+                        chosen = self.choice(ask, &others.now());
+                    }
+                    let chosen = chosen?;
+                    let of_cpuset = |note: &Note| matches!(note, Note::Cpuset(_));
+                    notes = chosen.notes.into_iter().filter(of_cpuset).collect();
+                    // Where the site lets the step run without its cpuset, the step's own plan says so.
+                    chosen.cpuset.map(|set| self.given(set.cpus))
+                }
+            };
+            if let Some(given) = given {
+                request.cpuset = Some(StepCpuset::Given(given));
+            } else {
+                notes.clear();
+            }
+        }
+        Ok(Inside { request, notes })
+    }
+
+    /// Whether it could be had if the jobs that have its CPUs were suspended: slurmctld suspends a job and launches the one
+    /// that preempts it at the same time.
+    pub(super) fn may_be_left(
+        &self,
+        session: &mut Session<'_>,
+        ask: &Request,
+        why: &Refusal,
+    ) -> bool {
+        let is_held = matches!(why, Refusal::Cpuset(of) if of.held().is_some());
+        let others = others(session, self.key, (ask, self.node));
+        is_held
+            && !self.wish.is_debugged
+            && others.has_jobs()
+            && self.choice(ask, &others.all_suspended()).is_ok()
+    }
+
+    /// A plan that binds nothing and chooses the cpuset.
+    fn choice(&self, ask: &Request, claims: &Claims) -> Result<Plan, Refusal> {
+        let ask = Request {
+            cpu_bind: CpuBind {
+                mode: Some(Mode::Free),
+                one_thread: ask.cpu_bind.one_thread,
+                ..CpuBind::default()
+            },
+            binding: None,
+            mapping: None,
+            near: None,
+            mem_bind: MemBind::default(),
+            ..ask.clone()
+        };
+        plan(&ask, self.node, claims)
+    }
+
+    /// The cpuset that the job has on this node already, if its CPUs are still its own.
+    ///
+    /// # Errors
+    /// The refusal of a request other than the job's.
+    fn of_job_already(
+        &self,
+        session: &mut Session<'_>,
+        own: &CpuSet,
+        claims: &Claims,
+    ) -> Result<Option<Given>, Refusal> {
+        let request = &self.wish.request;
+        if let Some(living) = session.cpuset_of(self.key.job) {
+            return match living.mark == mark(request) {
+                true => Ok(Some(self.given(living.cpus))),
+                false => Err(Refusal::BindingFailed(format!(
+                    "--cpuset={request}: this job has the cpuset {} on this node, CPUs {}, and its steps run inside \
+                     it; leave --cpuset out",
+                    living.request, living.cpus
+                ))),
+            };
+        }
+        let before = self
+            .wish
+            .of_job
+            .then(|| JobCpuset::read(self.dir, self.key.job));
+        let before = before.flatten().filter(|known| known.request == *request);
+        // A job that was requeued may own others now.
+        let is_exclusive = attributes(request).has(Attribute::CpuExclusive);
+        let is_free = |known: &JobCpuset| {
+            known.cpus.is_subset(own)
+                && !known.cpus.intersects(&claims.taken)
+                && !(is_exclusive && known.cpus.intersects(&claims.cpusets))
+        };
+        Ok(before.filter(is_free).map(|known| self.given(known.cpus)))
+    }
+
+    fn given(&self, cpus: CpuSet) -> Given {
+        Given {
+            asked: self.wish.request.clone(),
+            cpus,
+            mems: None,
+            attributes: attributes(&self.wish.request),
+        }
+    }
+
+    /// What the step's tasks are fenced in.
+    pub(super) fn fence(&self, ask: &Request, set: &ChosenSet, node_name: &str) -> InCpuset {
+        let request = &self.wish.request;
+        let is_chosen_here = is_chosen_here(ask);
+        let (kind, name) = match request {
+            CpusetRequest::Static(named) => ("static", named.name.as_str().to_owned()),
+            CpusetRequest::None | CpusetRequest::Dynamic(_) => {
+                ("dynamic", format!("/{node_name}/{}", self.key.job))
+            }
+        };
+        InCpuset {
+            cpus: set.cpus.clone(),
+            line: format!(
+                "CPUSET_TYPE={kind};NHOSTS={};HOST={node_name};CPUSET_NAME={name};NCPUS={};",
+                self.wish.nodes, set.count
+            ),
+            // Nodes without a meaning are not needed.
+            mems: match set.memory {
+                SetMemory::Open => NodeSet::default(),
+                SetMemory::Preferred | SetMemory::Only { .. } => set.mems.clone(),
+            },
+            memory: set.memory,
+            asked: match is_chosen_here {
+                true => request.to_string(),
+                false => String::new(),
+            },
+            is_debugged: self.wish.is_debugged,
+            held: is_chosen_here.then(|| InLedger {
+                exclusive: set.exclusive,
+                of_job: self.wish.of_job,
+                memory: attributes(request).has(Attribute::MemoryExclusive),
+                mark: mark(request),
+            }),
+        }
+    }
+}
+
+/// Whether this node chooses the cpuset, for the ledger: the site's own cpusets are shared.
+fn is_chosen_here(ask: &Request) -> bool {
+    matches!(ask.cpuset, Some(StepCpuset::Choose(_)))
+}
+
+fn attributes(request: &CpusetRequest) -> Attributes {
+    match request {
+        CpusetRequest::Dynamic(asked) => asked.attributes,
+        CpusetRequest::None | CpusetRequest::Static(_) => Attributes::default(),
+    }
+}
+
+/// A number that is equal for equal requests, for the ledger: its text may be too long for an entry.
+fn mark(request: &CpusetRequest) -> u64 {
+    ledger::mark(&request.to_string())
+}
+
+/// The ledger's entry for a step in its job's cpuset; none if this node did not choose it.
+pub(super) fn entry(key: StepKey, cpuset: &InCpuset, generation: u32) -> Option<Entry> {
+    let held = cpuset.held?;
+    Some(Entry {
+        step: key,
+        generation,
+        cpuset: Some(Cpuset {
+            exclusive: held.exclusive,
+            of_job: held.of_job,
+            memory: held.memory,
+        }),
+        request: cpuset.asked.clone(),
+        mark: held.mark,
+        cpus: cpuset.cpus.clone(),
+        ..Entry::default()
+    })
+}
