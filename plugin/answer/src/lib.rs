@@ -5,6 +5,7 @@
 use std::fmt;
 
 pub mod args;
+pub mod check;
 pub mod columns;
 pub mod fact;
 pub mod lines;

@@ -34,6 +34,11 @@ pub trait World {
     /// Why nobody knows.
     fn gpus(&self, job: &OwnJob) -> Result<GpusOfJob, String>;
 
+    /// The release line of Slurm there, as far as berth knows it.
+    fn release(&self) -> Release {
+        Release::NEWEST
+    }
+
     /// The batch script that an sbatch would run by this name.
     fn script(&self, name: &str) -> ScriptFile;
 
@@ -184,7 +189,10 @@ pub enum GpusOfJob {
     Unknown,
 }
 
-/// A world that has scripts, and nothing else.
+/// A world that has scripts and well-known machines, and nothing else.
+#[cfg(test)]
+use berth_placement::topology::presets::Preset;
+
 #[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Scripts(pub Vec<(&'static str, String)>);
@@ -195,8 +203,9 @@ impl World for Scripts {
         Standing::default()
     }
 
-    fn machine(&self, _machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
-        Err("there is no machine here".into())
+    fn machine(&self, machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
+        let known = Preset::named(machine).and_then(Preset::machine);
+        known.ok_or_else(|| "there is no such machine here".into())
     }
 
     fn gpus(&self, _job: &OwnJob) -> Result<GpusOfJob, String> {

@@ -219,7 +219,7 @@ fn what_is_no_job_file_is_not_waited_for() {
         ("pipe", "no regular file"),
         ("folder", "no regular file"),
         ("zero", "no regular file"),
-        ("loop", "no such file"),
+        ("loop", "Too many levels of symbolic links"),
         ("large", "more than 4194304 bytes"),
     ] {
         let done = within(folder.path(), &[&format!("sbatch -n4 {name}")]);

@@ -278,7 +278,7 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
         (
             "sbatch /no/such.sh",
             2,
-            "sbatch has no script /no/such.sh: it cannot be read",
+            "sbatch has no script /no/such.sh: there is no such file",
         ),
         ("sbatch -n99 no-such-script", 2, "sbatch has no script"),
     ] {

@@ -11,7 +11,7 @@ pub(crate) mod state;
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
@@ -20,9 +20,13 @@ use berth_host::script_file::{MOST, content};
 use berth_host::site_file;
 use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
+use berth_srun::Release;
 
 use crate::args::Devices;
 use crate::{Failure, devices};
+
+/// The most that a program prints as its version.
+const MOST_OF_A_VERSION: u64 = 1 << 12;
 
 /// The node of this host that berth serves, if any; with several slurmds the one of this job, or the
 /// first by name.
@@ -58,14 +62,26 @@ fn environment() -> Arc<HashMap<String, String>> {
 }
 
 /// This host, for the questions of `berth plan` and `berth advise`: they are about the place where they are typed.
-pub(crate) static HOST: Host = Host { is_here: true };
-
-/// The same for a script, which is for a job to come, wherever it is checked.
-pub(crate) static ELSEWHERE: Host = Host { is_here: false };
+pub(crate) static HOST: Host = Host {
+    is_here: true,
+    folder: None,
+};
 
 /// The world as this host shows it.
 pub(crate) struct Host {
     is_here: bool,
+    /// A folder in which scripts are sought first.
+    folder: Option<PathBuf>,
+}
+
+impl Host {
+    /// The same for a script, which is for a job to come, wherever it is checked. It names scripts beside it.
+    pub(crate) fn beside(script: &str) -> Self {
+        Self {
+            is_here: false,
+            folder: Path::new(script).parent().map(PathBuf::from),
+        }
+    }
 }
 
 impl World for Host {
@@ -102,8 +118,21 @@ impl World for Host {
         gpus(job)
     }
 
+    /// The installed one; slurmd answers without a configuration too.
+    fn release(&self) -> Release {
+        let versions = [("srun", "--version"), ("slurmd", "-V")].into_iter();
+        let texts = versions.filter_map(|(program, option)| {
+            child::output(program, &[option], MOST_OF_A_VERSION).ok()
+        });
+        let mut releases = texts.filter_map(|text| release_in(&text));
+        releases.next().unwrap_or(Release::NEWEST)
+    }
+
     fn script(&self, name: &str) -> ScriptFile {
-        match content(Path::new(name)) {
+        let beside = self.folder.as_ref().map(|folder| folder.join(name));
+        let beside = beside.filter(|path| path.exists());
+        let path = beside.unwrap_or_else(|| PathBuf::from(name));
+        match content(&path) {
             Ok(text) => ScriptFile::Text(text),
             Err(why) if is_unreadable(name) => ScriptFile::Missing(why),
             Err(why) => ScriptFile::Unread(why),
@@ -119,6 +148,11 @@ impl World for Host {
     }
 }
 
+/// The release line in `slurm 24.11.5` or `slurm-wlm 22.05.8`.
+fn release_in(text: &str) -> Option<Release> {
+    text.split_whitespace().find_map(|word| word.parse().ok())
+}
+
 /// Whether sbatch cannot read a script either, which it seeks in the working directory, then in `PATH`. It
 /// does read a pipe, and at some sites more than we do.
 fn is_unreadable(name: &str) -> bool {
@@ -129,4 +163,16 @@ fn is_unreadable(name: &str) -> bool {
         found.is_dir() || (found.is_file() && found.len() <= MOST)
     });
     is_none && !is_elsewhere
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_in_versions() {
+        assert_eq!(release_in("slurm-wlm 22.05.8\n"), Some(Release::V22_05));
+        assert_eq!(release_in("slurm 24.11.5"), Some(Release::V24_11));
+        assert_eq!(release_in("srun: error"), None);
+    }
 }

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
+use berth_answer::check::add_steps;
 use berth_answer::plan::{self, Answer};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
 use berth_answer::{Fact, Failure, Unreadable, text};
 use berth_placement::Node;
 
-use super::{add_steps, as_line, is_step_refused, typed_words};
+use super::{as_line, is_step_refused, typed_words};
 use crate::args::usage;
 use crate::here::HOST;
 use crate::say;
@@ -99,7 +100,7 @@ impl Run {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
-        add_steps(&args, on, &mut step);
+        add_steps(&args, on, &mut step, &HOST);
         self.failed |= is_step_refused(&step);
         for fact in &step.facts {
             if !self.facts.contains(fact) {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
+use berth_answer::check::add_steps;
 use berth_answer::lines::NoLine;
 use berth_answer::plan::{Answer, PlannedStep};
 use berth_answer::question::Question;
@@ -17,7 +18,6 @@ use berth_answer::{Failure, lines, plan, reader};
 use berth_placement::Node;
 
 use crate::args::usage;
-use crate::check;
 use crate::here::HOST;
 use crate::say;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    add_steps(&question, &on, &mut step);
+    add_steps(&question, &on, &mut step, &HOST);
     print(&question, &on, &step)?;
     Ok(match is_step_refused(&step) {
         true => ExitCode::FAILURE,
@@ -139,17 +139,6 @@ fn reasons(
         plan::score(out, on, step)?;
     }
     Ok(())
-}
-
-/// Plans the steps of a job's script, as `berth check` reads it.
-fn add_steps(args: &Question, on: &Node, step: &mut PlannedStep) {
-    let Some(job) = &mut step.job else {
-        return;
-    };
-    let found = job.submits().map(|line| check::steps(line, args, on));
-    if let Some(found) = found {
-        job.add_steps(found, args, on);
-    }
 }
 
 /// Whether a step of a job's script would be refused.

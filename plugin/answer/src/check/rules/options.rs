@@ -5,10 +5,10 @@ use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, long, nearest};
 
+use crate::args::is_plans_own;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
 use crate::check::finding::{Edit, Finding};
-use berth_answer::args::is_plans_own;
 
 const REFUSED: &str = "starts nothing with it";
 

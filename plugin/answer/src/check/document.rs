@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use berth_answer::shell::Document;
+use crate::shell::Document;
 
 /// Its text, and where each byte of it stands.
 pub(super) struct Body {
@@ -80,7 +80,7 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_answer::shell::scan;
+    use crate::shell::scan;
 
     #[test]
     fn the_shell_fills_in_what_is_not_quoted() {

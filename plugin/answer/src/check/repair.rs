@@ -40,7 +40,7 @@ pub(super) struct Corrected {
 pub(super) fn corrected(
     text: &[u8],
     first: &[Finding],
-    around: Surroundings<'_>,
+    around: &Surroundings<'_>,
 ) -> Option<Corrected> {
     let can = |finding: &Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
     first.iter().any(can).then_some(())?;
@@ -79,7 +79,7 @@ struct State {
 }
 
 impl State {
-    fn of(text: &[u8], around: Surroundings<'_>) -> Self {
+    fn of(text: &[u8], around: &Surroundings<'_>) -> Self {
         let read = script(text, around);
         let found = findings(&read, around);
         Self { read, found }
@@ -94,7 +94,7 @@ fn tried(
     state: &State,
     finding: &Finding,
     repair: &Repair,
-    around: Surroundings<'_>,
+    around: &Surroundings<'_>,
 ) -> Option<Changed> {
     let (text, places) = applied(&state.read.text, repair)?;
     let next = State::of(&text, around);
@@ -119,7 +119,7 @@ fn tried(
 }
 
 /// Whether steps that run beside each other would have to wait for each other.
-fn serialises(before: &Script, after: &Script, around: Surroundings<'_>) -> bool {
+fn serialises(before: &Script, after: &Script, around: &Surroundings<'_>) -> bool {
     let at_once = |script: &Script, command: &Command| {
         let case = Case::new(script, command, around);
         let job = case.job.as_ref()?;
@@ -178,7 +178,7 @@ fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {
 }
 
 /// How many steps a plan refuses on a machine with room for nearly everything.
-fn refused_steps(read: &Script, around: Surroundings<'_>) -> usize {
+fn refused_steps(read: &Script, around: &Surroundings<'_>) -> usize {
     let scripts = read.all_scripts().into_iter();
     let refused = |read: &&Script| {
         let steps = read.commands.iter();
@@ -205,12 +205,12 @@ impl Corrected {
     pub(super) fn lines(&self) -> Vec<usize> {
         let mut lines = Vec::new();
         for span in &self.spans {
-            let first = berth_answer::shell::line_of(&self.text, span.start);
+            let first = crate::shell::line_of(&self.text, span.start);
             let ended = self
                 .text
                 .get(span.clone())
                 .is_some_and(|text| text.ends_with(b"\n"));
-            let last = berth_answer::shell::line_of(&self.text, span.end - usize::from(ended));
+            let last = crate::shell::line_of(&self.text, span.end - usize::from(ended));
             lines.extend(first..=last);
         }
         lines.sort_unstable();

@@ -10,7 +10,7 @@ use berth_srun::reading::{Asked, Refused, Setting, read, selection};
 use berth_srun::submission::by_default::{self, Names, Typed};
 
 use super::command::{Command, Kind, Variables};
-use berth_answer::args::Kept;
+use crate::args::Kept;
 
 /// A setting that applies: name, value, and whether it comes from a variable.
 #[derive(Clone, Debug)]

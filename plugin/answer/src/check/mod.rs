@@ -1,152 +1,91 @@
 //! `berth check`: reads a line or a batch script and shows the common traps, each with its reason,
-//! and the one corrected line to use instead.
+//! and the one corrected line to use instead. In: a text, and the place that it is for. Out: a [`Report`].
 
 mod case;
 mod command;
 mod directives;
 mod document;
-mod files;
 mod finding;
 mod foreign;
 mod inner;
-mod input;
-mod installed;
 #[cfg(test)]
 mod mutations;
 mod place;
 mod planned;
 mod repair;
+mod report;
 mod role;
 mod rules;
 mod script;
 mod settings;
-mod show;
 mod steps;
-
-use std::io::Write;
-use std::process::ExitCode;
 
 use berth_srun::Release;
 
-use crate::Failure;
-use berth_answer::args::{SiteNodes, unused_site};
-
-use crate::args::{CheckArgs, CheckFormat};
-use crate::json;
-use crate::say;
+use crate::args::SiteNodes;
+use crate::plan;
+use crate::shell::Word;
+use crate::world::{LIVE, World};
+use crate::{Failure, Unreadable};
 use case::Case;
 use command::Kind;
-use files::Files;
-use finding::{Edit, Finding, Level};
+use finding::{Edit, Finding};
 use foreign::Foreign;
-use input::Input;
 use place::{Place, Surroundings};
 use role::Role;
 use script::Script;
 
-pub(crate) use steps::steps;
+pub use report::Report;
+pub use steps::add_steps;
 
-/// The exit code where there is nothing to check.
-const NOTHING: u8 = 2;
+/// What is checked, and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// A line or a batch script.
+    pub text: &'a [u8],
+    /// The node that it is for, if one is named.
+    pub machine: Option<&'a str>,
+    /// The cluster that it is for, if one is named.
+    pub cluster: Option<&'a str>,
+    /// Slurm's release line there, if it is named.
+    pub release: Option<Release>,
+    /// Whether the job has its nodes alone, as with an option of its own line.
+    pub exclusive: bool,
+    /// How the site hands out nodes, if somebody says so.
+    pub site: Option<SiteNodes>,
+}
 
-/// Runs the subcommand.
+/// Checks a text.
 ///
 /// # Errors
-/// A machine that cannot be read, an output that cannot be written.
-pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let (text, path) = match input::input(&args.line)? {
-        Input::Text(text, path) => (text, path),
-        Input::Missing(why) => return Ok(nothing(&why)),
-    };
-    let place = match (&args.machine, &args.cluster) {
+/// A text without a command to check, and a machine or a cluster that cannot be read.
+pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure> {
+    let place = match (request.machine, request.cluster) {
         (None, None) => None,
-        (machine, cluster) => Some(Place::named(machine.as_deref(), cluster.as_deref())?),
+        (machine, cluster) => Some(Place::named(machine.unwrap_or(LIVE), cluster, world)?),
     };
     let there = || place.as_ref().and_then(Place::release);
-    let release = args.slurm.or_else(there);
-    let release = release.unwrap_or_else(installed::release);
-    let files = Files::beside(path.as_deref());
-    let variable = std::env::var(SiteNodes::VARIABLE).ok();
-    let site = match SiteNodes::of(args.site, variable.as_deref()) {
-        Ok(site) => site,
-        Err(why) => return Ok(nothing(&why)),
-    };
-    let mut around = Surroundings {
-        place: place.as_ref(),
-        release,
-        exclusive: args.exclusive,
-        whole: site == Some(SiteNodes::Exclusive) && args.cluster.is_none(),
-        files: &files,
-    };
-    let read = script::script(&text, around);
+    let release = request.release.or_else(there);
+    let release = release.unwrap_or_else(|| world.release());
+    let mut around = Surroundings::of(request.text, place, release, world);
+    around.exclusive = request.exclusive;
+    around.whole = request.site == Some(SiteNodes::Exclusive) && request.cluster.is_none();
+    let read = script::script(request.text, &around);
     let has_commands = !read.commands.is_empty() || read.job.is_some();
     if !has_commands && read.inner.is_empty() && read.foreign.is_none() {
-        return Ok(nothing(
-            "there is no srun, sbatch, salloc or mpirun in it, so there is nothing to check; give a line in quotes, a \
-             batch script, or - for stdin",
-        ));
+        let why = "there is no srun, sbatch, salloc or mpirun in it, so there is nothing to check; give a line in \
+                   quotes, a batch script, or - for stdin";
+        return Err(Unreadable(why.into()).into());
     }
-    let asks_here = args.slurm.is_none() && args.cluster.is_none() && site.is_none();
-    around.whole |= asks_here && is_whole_here(&read, release);
-    answer(args, &text, &read, around)
+    let asks_there =
+        request.release.is_none() && request.cluster.is_none() && request.site.is_none();
+    around.whole |= asks_there && is_whole_there(&read, &around);
+    Ok(Report::of(&read, &around))
 }
 
-/// Prints the findings and the correction.
-fn answer(
-    args: &CheckArgs,
-    text: &[u8],
-    read: &Script,
-    around: Surroundings<'_>,
-) -> Result<ExitCode, Failure> {
-    let mut findings = findings(read, around);
-    let corrected = repair::corrected(text, &findings, around);
-    findings.extend(corrected.iter().flat_map(|one| one.more.clone()));
-    findings.sort_by_key(|finding| finding.line);
-    let mut out: Box<dyn Write> = match args.format {
-        CheckFormat::Json => Box::new(say::output()),
-        _ => Box::new(say::foreign_output()),
-    };
-    match args.format {
-        CheckFormat::Json => {
-            let not_read = not_read(read);
-            let document = show::Document::new(
-                around.release.name(),
-                &mut findings,
-                corrected.as_ref(),
-                not_read,
-            );
-            json::write_all(&mut out, "berth-check", &document)?;
-        }
-        CheckFormat::Table => {
-            let lines = text.iter().filter(|byte| **byte == b'\n').count();
-            let several = lines > usize::from(text.ends_with(b"\n"));
-            show::table(&mut out, &findings, corrected.as_ref(), several)?;
-            not_read(read).iter().for_each(|why| say::note(why));
-            unused_site(args.site, args.cluster.as_deref()).map(say::note);
-        }
-        CheckFormat::Script => {
-            show::script(corrected.as_ref().map_or(text, |one| one.text.as_slice()))?
-        }
-    }
-    out.flush()?;
-    let is_wrong = findings
-        .iter()
-        .any(|finding| finding.level == Level::Warning);
-    Ok(ExitCode::from(u8::from(is_wrong)))
-}
-
-/// Job files that were not read, with the reason.
-fn not_read(script: &Script) -> Vec<String> {
-    let all = script.all_scripts().into_iter();
-    let mut all: Vec<_> = all.flat_map(|one| one.not_read.clone()).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// Whether the cluster that is reached from here gives the job whole nodes. It is asked only where
+/// Whether the cluster that is reached from there gives the job whole nodes. It is asked only where
 /// the answer changes something.
-fn is_whole_here(script: &Script, release: Release) -> bool {
+fn is_whole_there(script: &Script, around: &Surroundings<'_>) -> bool {
     let scripts = script.all_scripts();
     let commands = || scripts.iter().flat_map(|script| &script.commands);
     let lines = || {
@@ -155,7 +94,7 @@ fn is_whole_here(script: &Script, release: Release) -> bool {
             .flat_map(|script| &script.job)
             .chain(commands())
     };
-    let matters = |word: &berth_answer::shell::Word| {
+    let matters = |word: &Word| {
         let text = &word.text;
         text.contains("map_") || text.contains("mask_") || text.contains("binding")
     };
@@ -165,16 +104,13 @@ fn is_whole_here(script: &Script, release: Release) -> bool {
     }
     let mut named = lines().filter_map(|one| one.given("partition"));
     let partition = named.find_map(|given| given.value.as_deref());
-    installed::gives_whole_nodes(partition, release)
-}
-
-fn nothing(why: &str) -> ExitCode {
-    say::failed(why);
-    ExitCode::from(NOTHING)
+    let config = around.world.standing(LIVE, Some(LIVE)).cluster;
+    let config = config.and_then(Result::ok);
+    config.is_some_and(|config| plan::gives_whole_nodes(&config, partition, around.release))
 }
 
 /// Every trap of a script and of those within it, in the order of their lines.
-fn findings(script: &Script, around: Surroundings<'_>) -> Vec<Finding> {
+fn findings(script: &Script, around: &Surroundings<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for finding in of_script(script, around, true) {
         // Several lines may submit one script.
@@ -187,7 +123,7 @@ fn findings(script: &Script, around: Surroundings<'_>) -> Vec<Finding> {
 }
 
 /// The traps of a script; `starts` is false where its job would not start.
-fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Finding> {
+fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(unclosed) = script.unclosed {
         let line = script.line_of(unclosed.at);

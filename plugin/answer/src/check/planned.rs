@@ -3,8 +3,6 @@
 //! `berth plan`, with slurmctld's choice of nodes and cores.
 
 use berth_placement::sets::count::{counted, either};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::str::FromStr;
 
 use berth_placement::{Level, Node, Rule};
@@ -12,14 +10,13 @@ use berth_placement::{Level, Node, Rule};
 use super::case::Case;
 use super::finding::{self, Finding};
 use super::place::Place;
-use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions};
-use berth_answer::lines;
-use berth_answer::parents::Parents;
-use berth_answer::plan::{self, Answer, PlannedStep};
-use berth_answer::question::Question;
+use crate::args::{MappingArgs, SiteNodes, SrunOptions};
+use crate::lines;
+use crate::parents::Parents;
+use crate::plan::{self, Answer, PlannedStep};
+use crate::question::Question;
 
 use crate::Failure;
-use crate::here::ELSEWHERE;
 
 /// berth's own options.
 const OWN: [&str; 9] = [
@@ -53,8 +50,8 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
-    args.read_job(&ELSEWHERE);
-    args.find_defaults(&ELSEWHERE).ok()?;
+    args.read_job(case.around.world);
+    args.find_defaults(case.around.world).ok()?;
     Some(args)
 }
 
@@ -68,20 +65,19 @@ fn own<T: FromStr>(case: &Case<'_>, name: &str) -> Option<T> {
 pub(super) fn is_refused(case: &Case<'_>) -> bool {
     let asked = || {
         (!case.is_list()).then_some(())?;
-        let whole = case.around.whole;
-        let release = case.around.release;
         let own = OWN.map(|name| case.has(name));
         let step = (case.options()?, case.job_line()?, own);
-        Some(format!("{step:?} {whole} {release}"))
+        Some(format!("{step:?}"))
     };
     let Some(key) = asked() else {
         return false;
     };
-    if let Some(known) = REFUSED.with_borrow(|known| known.get(&key).copied()) {
-        return known;
+    let known = &case.around.refused;
+    if let Some(known) = known.borrow().get(&key) {
+        return *known;
     }
     let planned = || {
-        let place = Place::roomy()?;
+        let place = case.around.roomy()?;
         let mut args = request(case, place)?;
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
         let typed = &mut args.typed;
@@ -90,31 +86,18 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
     };
     let is_refused =
         matches!(planned(), Some(Answer::Refused(why)) if !plan::is_not_modelled(&why));
-    REFUSED.with_borrow_mut(|known| {
-        if known.len() == MOST_KNOWN {
-            known.clear();
-        }
-        known.insert(key, is_refused);
-    });
+    known.borrow_mut().insert(key, is_refused);
     is_refused
-}
-
-/// The most answers that are kept.
-const MOST_KNOWN: usize = 4096;
-
-thread_local! {
-    /// The answers for steps: each repair of a script asks for all of them again.
-    static REFUSED: RefCell<HashMap<String, bool>> = RefCell::default();
 }
 
 /// The job alone, on a known machine or cluster.
 fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
-    let place = case.around.place?;
+    let place = case.around.place.as_ref()?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.typed.job = case.job_line()?;
-    args.read_job(&ELSEWHERE);
+    args.read_job(case.around.world);
     Some((args, &place.node))
 }
 
@@ -134,7 +117,7 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
 /// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let planned = || {
-        let place = case.around.place?;
+        let place = case.around.place.as_ref()?;
         let args = request(case, place)?;
         let answer = plan::answer_of_line(&args, &place.node).or_else(|why| {
             // The submitting command refuses what it cannot use.

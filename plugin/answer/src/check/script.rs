@@ -5,16 +5,15 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use berth_srun::Line;
 use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::{Command as Program, Found, Takes, long};
-use berth_srun::{Line, Release};
 
 use super::command::{Command, Kind, Variable, Variables};
-use super::files::Files;
 use super::foreign::{Foreign, System};
 use super::place::Surroundings;
 use super::role::{Role, Written};
-use berth_answer::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
 use berth_srun::options::nearest;
 
 /// Everything that was found.
@@ -88,13 +87,12 @@ pub(crate) fn base(word: &str) -> &str {
 }
 
 /// Reads a script or a line.
-pub(crate) fn script(text: &[u8], around: Surroundings<'_>) -> Script {
-    Reader::new(text, around.release, around.files, 0).read()
+pub(crate) fn script(text: &[u8], around: &Surroundings<'_>) -> Script {
+    Reader::new(text, around, 0).read()
 }
 
 pub(super) struct Reader<'a> {
-    pub release: Release,
-    pub files: &'a Files,
+    pub around: &'a Surroundings<'a>,
     /// How many scripts are around this one.
     pub depth: u32,
     pub found: Script,
@@ -108,10 +106,9 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &[u8], release: Release, files: &'a Files, depth: u32) -> Self {
+    pub(super) fn new(text: &[u8], around: &'a Surroundings<'a>, depth: u32) -> Self {
         Self {
-            release,
-            files,
+            around,
             depth,
             found: Script {
                 text: text.into(),
@@ -150,7 +147,7 @@ impl<'a> Reader<'a> {
         words: Vec<Word>,
     ) -> Command {
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
-        let read = |program| read(&texts, program, Some(self.release));
+        let read = |program| read(&texts, program, Some(self.around.release));
         let mut line = match kind {
             Kind::Srun => read(Program::Srun),
             Kind::Job(program) => read(program),
@@ -158,7 +155,7 @@ impl<'a> Reader<'a> {
             Kind::Mpirun => Line::default(),
         };
         if let Kind::Srun | Kind::Job(_) = kind {
-            certain(&mut line, self.release, kind);
+            certain(&mut line, self.around.release, kind);
         }
         Command {
             number,
@@ -329,7 +326,7 @@ impl<'a> Reader<'a> {
 
 /// Cuts a line behind an option that the table does not have, if a word may be its value or the
 /// program: what follows is not known. If the nearest option has a value, the word is meant as one.
-fn certain(line: &mut Line, release: Release, kind: Kind) {
+fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
     let program = match kind {
         Kind::Job(program) => program,
         Kind::Srun | Kind::Mpirun => Program::Srun,

@@ -6,7 +6,7 @@ use berth_srun::submission::directives;
 use super::command::Kind;
 use super::foreign::{Foreign, System};
 use super::script::{Reader, no_word};
-use berth_answer::shell::{Word, line_of};
+use crate::shell::{Word, line_of};
 
 impl Reader<'_> {
     /// The `#SBATCH` lines as one line.

@@ -14,7 +14,7 @@ use super::place::Surroundings;
 use super::role::Role;
 use super::script::Script;
 use super::settings::{self, Applied, Outer, applied, asked, from_variables};
-use berth_answer::args::Kept;
+use crate::args::Kept;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
@@ -23,7 +23,7 @@ pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
 pub(crate) struct Case<'a> {
     pub script: &'a Script,
     pub command: &'a Command,
-    pub around: Surroundings<'a>,
+    pub around: &'a Surroundings<'a>,
     /// srun's reading of it, without values that only the shell knows.
     pub asked: Result<Asked, Refused>,
     /// The same of the job around it.
@@ -35,7 +35,11 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(script: &'a Script, command: &'a Command, around: Surroundings<'a>) -> Self {
+    pub(crate) fn new(
+        script: &'a Script,
+        command: &'a Command,
+        around: &'a Surroundings<'a>,
+    ) -> Self {
         let mut unknown = BTreeSet::new();
         let is_job = matches!(command.kind, Kind::Job(_));
         let outer = script
@@ -175,7 +179,7 @@ impl<'a> Case<'a> {
     /// Whether slurmctld hands out memory there; yes where no cluster is named.
     pub(crate) fn counts_memory(&self) -> bool {
         let partition = self.job_option("partition").flatten();
-        let place = self.around.place;
+        let place = self.around.place.as_ref();
         place.is_none_or(|place| place.counts_memory(partition))
     }
 
@@ -185,7 +189,7 @@ impl<'a> Case<'a> {
         let named = of_job.unwrap_or_else(|| self.has("partition"));
         let is_known =
             of_job.is_none_or(|name| name.is_some()) && !self.unknown.contains("partition");
-        let place = self.around.place.filter(|_| is_known);
+        let place = self.around.place.as_ref().filter(|_| is_known);
         place.is_some_and(|place| place.gives_whole_nodes(named, self.around.release))
     }
 

@@ -12,7 +12,7 @@ use super::command::{Command, Kind};
 use super::document::Body;
 use super::role::Role;
 use super::script::{Reader, Script, base};
-use berth_answer::shell::{Simple, Word};
+use crate::shell::{Simple, Word};
 
 /// The deepest script that is read.
 const DEEPEST: u32 = 4;
@@ -108,8 +108,9 @@ impl Reader<'_> {
             None => {}
         }
         // A job file's own jobs are others'.
-        match self.files.read(name).filter(|_| self.depth == 0)? {
-            Ok(text) => Some(Source::File(name.into(), text)),
+        (self.depth == 0).then_some(())?;
+        match self.around.script(name)? {
+            Ok(text) => Some(Source::File(name.into(), text.into())),
             Err(why) => not_read(&why),
         }
     }
@@ -121,7 +122,7 @@ impl Reader<'_> {
         let words: Vec<_> = words.chain(&line.words).cloned().collect();
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         Command {
-            line: read(&texts, Program::Sbatch, Some(self.release)),
+            line: read(&texts, Program::Sbatch, Some(self.around.release)),
             words,
             ..line.clone()
         }
@@ -132,7 +133,7 @@ impl Reader<'_> {
         let has_room = self.depth < DEEPEST && self.found.inner.len() < MOST;
         has_room.then_some(())?;
         let read = |text: &[u8]| {
-            let mut reader = Reader::new(text, self.release, self.files, self.depth + 1);
+            let mut reader = Reader::new(text, self.around, self.depth + 1);
             reader.variables.clone_from(&self.variables);
             reader.found.role = role;
             if role == Role::Part {

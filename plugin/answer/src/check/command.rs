@@ -7,7 +7,7 @@ use berth_srun::line::{Given, Trouble};
 use berth_srun::options::Command as Program;
 
 use super::finding::Edit;
-use berth_answer::shell::Word;
+use crate::shell::Word;
 
 /// What a command is to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

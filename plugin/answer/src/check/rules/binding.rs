@@ -86,7 +86,7 @@ fn words(case: &Case<'_>, name: &str, command: &Command) -> Words {
     let texts = command.words.iter().map(|word| word.text.as_str());
     let words = Words::read(name, texts, case.around.release);
     let variable = |name: &str| Some(command.variables.get(name)?.value.clone());
-    let place = case.around.place;
+    let place = case.around.place.as_ref();
     let is_larger = place.is_some_and(|place| place.may_give_more(&words, variable));
     match case.is_whole() || is_larger {
         true => words.where_jobs_may_get_more(),

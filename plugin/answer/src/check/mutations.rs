@@ -4,10 +4,10 @@
 
 use berth_srun::Release;
 
-use super::files::Files;
 use super::place::Surroundings;
-use super::script::script as read;
+use super::script::script;
 use super::{findings, repair};
+use crate::world::Scripts;
 
 /// How many scripts are tried, unless `PROPTEST_CASES` says otherwise.
 const SCRIPTS: u64 = 10_000;
@@ -160,7 +160,7 @@ fn document(random: &mut Random) -> Vec<String> {
 }
 
 /// A script, and whether bytes were put into it.
-fn script(random: &mut Random) -> (Vec<u8>, bool) {
+fn text(random: &mut Random) -> (Vec<u8>, bool) {
     let mut lines = match random.below(2) {
         0 => lines(random),
         _ => document(random),
@@ -196,14 +196,11 @@ fn protected(line: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|byte| !is_word(byte)).collect()
 }
 
-fn around(files: &Files) -> Surroundings<'_> {
-    Surroundings {
-        place: None,
-        release: Release::V22_05,
-        exclusive: false,
-        whole: false,
-        files,
-    }
+/// The text with its corrections, if it has some.
+fn corrected(text: &[u8], around: &Surroundings<'_>) -> Option<Vec<u8>> {
+    let found = findings(&script(text, around), around);
+    let new = repair::corrected(text, &found, around)?.text;
+    (new != text).then_some(new)
 }
 
 #[test]
@@ -217,23 +214,19 @@ fn nothing_but_the_concerned_words_ever_changes() {
         .ok()
         .and_then(|text| text.parse().ok());
     println!("BERTH_SEED={seed}");
-    let files = Files::default();
-    let around = around(&files);
+    let world = Scripts::default();
+    let around = Surroundings::of(b"", None, Release::V22_05, &world);
     let (mut changed, mut within) = (0, 0);
     for number in 0..scripts.unwrap_or(SCRIPTS) {
         let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
-        let (old, is_mutated) = script(&mut random);
-        let found = findings(&read(&old, around), around);
-        let Some(new) = repair::corrected(&old, &found, around) else {
-            continue;
-        };
-        if new.text != old {
+        let (old, is_mutated) = text(&mut random);
+        if let Some(new) = corrected(&old, &around) {
             changed += 1;
             within += usize::from(!old.starts_with(b"#!"));
             let shown = format!("script {number}:\n{}", String::from_utf8_lossy(&old));
-            judge(&old, &new.text, &shown);
+            judge(&old, &new, &shown);
             if !is_mutated {
-                pieces_stay(&old, &new.text, &shown);
+                pieces_stay(&old, &new, &shown);
             }
         }
     }
@@ -244,8 +237,8 @@ fn nothing_but_the_concerned_words_ever_changes() {
 /// A random run has found it.
 #[test]
 fn a_word_that_is_almost_a_variable_stays() {
-    let files = Files::default();
-    let around = around(&files);
+    let world = Scripts::default();
+    let around = Surroundings::of(b"", None, Release::V22_05, &world);
     for (old, is_changed) in [
         (
             &b"#!/bin/bash\nsrun -D $={dir:-/tmp} mpirun ./a\n"[..],
@@ -253,11 +246,8 @@ fn a_word_that_is_almost_a_variable_stays() {
         ),
         (b"#!/bin/bash\nsrun -D /tmp mpirun ./a\n", true),
     ] {
-        let found = findings(&read(old, around), around);
-        let new = repair::corrected(old, &found, around);
-        let now = new.map(|new| new.text != old);
         assert_eq!(
-            now.unwrap_or(false),
+            corrected(old, &around).is_some(),
             is_changed,
             "{}",
             String::from_utf8_lossy(old)

@@ -7,7 +7,7 @@ use crate::check::case::Case;
 use crate::check::command::{Kind, without};
 use crate::check::finding::{Edit, Finding, Repair};
 use crate::check::script::{base, is_launcher};
-use berth_answer::shell::Word;
+use crate::shell::Word;
 
 /// The program that srun starts, behind `env` and assignments.
 fn program<'a>(case: &Case<'a>) -> Option<(&'a Word, &'a [Word])> {

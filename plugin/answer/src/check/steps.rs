@@ -1,50 +1,55 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
-use berth_answer::lines;
-use berth_answer::plan::{NoStep, ScriptStep};
-use berth_answer::question::Question;
+use crate::lines;
+use crate::plan::{NoStep, PlannedStep, ScriptStep};
+use crate::question::Question;
+use crate::world::World;
 use berth_placement::Node;
 use berth_srun::reading::selection;
 
 use super::case::Case;
 use super::command::{Command, Kind};
-use super::files::Files;
 use super::place::{Place, Surroundings};
 use super::planned;
 use super::role::Role;
 use super::rules;
 use super::script::{Script, script};
 
-/// The steps of the script that a line of sbatch submits; the body of a loop counts once. `args` say where
-/// it is planned.
-pub(crate) fn steps(line: &str, args: &Question, on: &Node) -> Vec<ScriptStep> {
-    let files = match args.script() {
-        Some(lines::Script::Read { name, text }) => Files::with(name, text),
-        _ => Files::default(),
+/// Plans the steps of the script that a job runs; the body of a loop counts once.
+pub fn add_steps(question: &Question, on: &Node, step: &mut PlannedStep, world: &dyn World) {
+    let Some(job) = &mut step.job else {
+        return;
     };
-    let Some(place) = Place::of(args, on) else {
+    let found = job.submits().map(|line| steps(line, question, on, world));
+    if let Some(found) = found {
+        job.add_steps(found, question, on);
+    }
+}
+
+/// The steps of the script that a line of sbatch submits.
+fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<ScriptStep> {
+    let Some(place) = Place::of(question, on, world) else {
         return Vec::new();
     };
-    let around = Surroundings {
-        place: Some(&place),
-        release: args.srun.release,
-        exclusive: false,
-        whole: args.gives_whole_nodes(),
-        files: &files,
-    };
+    let release = question.srun.release;
+    let mut around = Surroundings::of(line.as_bytes(), Some(place), release, world);
+    around.whole = question.gives_whole_nodes();
+    if let Some(lines::Script::Read { name, text }) = question.script() {
+        around = around.with_script(name, text);
+    }
     let mut found = Vec::new();
-    add(&script(line.as_bytes(), around), around, &place, &mut found);
+    add(&script(line.as_bytes(), &around), &around, &mut found);
     found.sort_by_key(|step| step.line);
     found
 }
 
-fn add(script: &Script, around: Surroundings<'_>, place: &Place, found: &mut Vec<ScriptStep>) {
+fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<ScriptStep>) {
     let launches = |one: &&Command| matches!(one.kind, Kind::Srun | Kind::Mpirun);
     for command in script.commands.iter().filter(launches) {
         found.push(ScriptStep {
             line: command.number,
             text: text(command),
-            request: request(&Case::new(script, command, around), place),
+            request: request(&Case::new(script, command, around)),
         });
     }
     // A job that the script submits is another one.
@@ -55,11 +60,11 @@ fn add(script: &Script, around: Surroundings<'_>, place: &Place, found: &mut Vec
         Role::Whole | Role::InTasks => false,
     };
     for inner in script.inner.iter().filter(runs) {
-        add(inner, around, place, found);
+        add(inner, around, found);
     }
 }
 
-fn request(case: &Case<'_>, place: &Place) -> Result<Box<Question>, NoStep> {
+fn request(case: &Case<'_>) -> Result<Box<Question>, NoStep> {
     if case.command.kind == Kind::Mpirun {
         let why = "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them";
         return Err(NoStep::NotPlanned(why.into()));
@@ -67,7 +72,9 @@ fn request(case: &Case<'_>, place: &Place) -> Result<Box<Question>, NoStep> {
     if let Some(wrong) = rules::refused(case).into_iter().next() {
         return Err(NoStep::Refused(wrong.found));
     }
-    planned::request(case, place).map(Box::new).ok_or_else(|| {
+    let place = case.around.place.as_ref();
+    let request = place.and_then(|place| planned::request(case, place));
+    request.map(Box::new).ok_or_else(|| {
         let mut names = case.unknown.iter();
         let name = names.find(|name| selection::concerns(name));
         NoStep::NotPlanned(match name {
