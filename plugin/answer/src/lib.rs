@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+pub mod advise;
 pub mod args;
 pub mod check;
 pub mod columns;

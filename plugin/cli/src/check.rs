@@ -46,11 +46,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
             unused_site(args.site, args.cluster.as_deref()).map(say::note);
         }
         CheckFormat::Json => json::write_all(&mut say::output(), "berth-check", &report)?,
-        // A terminal gets no control characters.
-        CheckFormat::Script if io::stdout().is_terminal() => {
-            say::foreign_output().write_all(&report.text)?;
+        CheckFormat::Script => {
+            // A terminal gets no control characters.
+            let mut out: Box<dyn Write> = match io::stdout().is_terminal() {
+                true => Box::new(say::foreign_output()),
+                false => Box::new(say::output()),
+            };
+            out.write_all(&report.text)?;
+            out.flush()?;
         }
-        CheckFormat::Script => say::output().write_all(&report.text)?,
     }
     Ok(ExitCode::from(u8::from(report.is_wrong())))
 }

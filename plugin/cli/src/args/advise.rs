@@ -3,8 +3,9 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
+use berth_answer::advise::Goal;
 use berth_answer::args::{Format, PlanArgs};
 
 use super::usage;
@@ -16,31 +17,6 @@ pub(crate) struct AdviseArgs {
     pub goal: Goal,
     /// Lines to show.
     pub lines: usize,
-}
-
-/// The kind of program that the lines are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Goal {
-    /// One process per task; neighbouring tasks talk to each other
-    Mpi,
-    /// Threads in each task, which share its caches and memory
-    Openmp,
-    /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
-    Memory,
-    /// Tasks with a GPU: their cores are next to it
-    Gpu,
-}
-
-impl Goal {
-    /// As it is typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Mpi => "mpi",
-            Self::Openmp => "openmp",
-            Self::Memory => "memory",
-            Self::Gpu => "gpu",
-        }
-    }
 }
 
 const AFTER: &str = "Examples:

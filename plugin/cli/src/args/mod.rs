@@ -15,7 +15,7 @@ use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
 use berth_answer::text;
 use clap::error::ErrorKind;
 
-pub(crate) use advise::{AdviseArgs, Goal};
+pub(crate) use advise::AdviseArgs;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.

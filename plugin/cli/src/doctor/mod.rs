@@ -122,11 +122,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
         all.retain(|check| check.verdict != Verdict::Ok);
     }
     match args.format {
-        StatusFormat::Json => {
-            let mut out = say::output();
-            json::write(&mut out, "berth-doctor", "checks", &all)?;
-            out.flush()?;
-        }
+        StatusFormat::Json => json::write(&mut say::output(), "berth-doctor", "checks", &all)?,
         StatusFormat::Table => {
             let mut out = say::text_output();
             write_rows(&mut out, say::width(None), &rows(&all))?;

@@ -65,9 +65,7 @@ fn line(names: [&str; 2], [numa, caches, gpus]: [String; 3], words: &str) -> Str
 pub(super) fn write(format: TopoFormat) -> Result<(), Failure> {
     let all: Vec<_> = PRESETS.iter().map(Known::of).collect();
     if format == TopoFormat::Json {
-        let mut out = say::output();
-        json::write(&mut out, "berth-machines", "machines", &all)?;
-        return Ok(out.flush()?);
+        return json::write(&mut say::output(), "berth-machines", "machines", &all);
     }
     let mut out = say::text_output();
     let counts = ["NUMA", "L3", "GPUs"].map(String::from);

@@ -5,33 +5,34 @@ use std::io::{self, Write};
 use super::criteria::{costs, range};
 use super::tried::Tried;
 use super::{Advice, Criterion};
-use berth_answer::plan::write_place;
-use clap::ColorChoice;
-
-use crate::say;
-use berth_answer::columns::{Columns, folded, write_named};
-use berth_answer::text;
+use crate::columns::{Columns, folded, write_named};
+use crate::picture::Screen;
+use crate::plan::write_place;
+use crate::text;
 
 /// The whole text.
 ///
 /// # Errors
 /// Those of `out`.
-pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, advice: &Advice, width: usize) -> io::Result<()> {
     let Some(first) = advice.lines().next() else {
         return Ok(());
     };
     write_place(
         out,
         &first.args,
-        advice.on,
+        &advice.on,
         &first.step,
-        say::screen(None, ColorChoice::Never),
+        Screen {
+            width,
+            has_colours: false,
+        },
     )?;
-    let words: Vec<_> = advice.criteria.iter().map(|one| one.words()).collect();
-    let name = format!("for {}", advice.args.goal.word());
+    let words: Vec<_> = advice.criteria().iter().map(|one| one.words()).collect();
+    let name = format!("for {}", advice.goal.word());
     write_named(
         out,
-        say::width(None),
+        width,
         &name,
         &format!(
             "fewer is better, in this order; only lines that are best in the first point in which the \
@@ -39,10 +40,15 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
             words.join("; ")
         ),
     )?;
-    write_named(out, say::width(None), "tried", &counts(advice))?;
+    write_named(out, width, "tried", &counts(advice))?;
     writeln!(out)?;
     for (number, one) in (1..).zip(advice.lines()) {
-        write_line(out, advice, number, one, first)?;
+        writeln!(out, "{number:<2} {}", text::one_line(&one.line))?;
+        for text in advice.about(one, first) {
+            for piece in folded(&text, width.saturating_sub(3).max(20)) {
+                writeln!(out, "   {piece}")?;
+            }
+        }
     }
     writeln!(out)?;
     figures(out, advice)?;
@@ -50,14 +56,14 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
     let plan = advice.plan_of("the line");
     write_named(
         out,
-        say::width(None),
+        width,
         "look",
         &format!("{plan} shows each task's CPUs"),
     )
 }
 
 /// `29 lines, of which 28 would run; 23 of these are left out: they are worse in that point, …`
-fn counts(advice: &Advice<'_>) -> String {
+fn counts(advice: &Advice) -> String {
     let shown = advice.kept.len();
     let mut text = format!(
         "{} lines, of which {} would run",
@@ -77,37 +83,29 @@ fn counts(advice: &Advice<'_>) -> String {
     text
 }
 
-/// A line, its allocation if it is another one, and what it costs.
-fn write_line(
-    out: &mut impl Write,
-    advice: &Advice<'_>,
-    number: usize,
-    one: &Tried,
-    first: &Tried,
-) -> io::Result<()> {
-    writeln!(out, "{number:<2} {}", text::one_line(&one.line))?;
-    let costs = costs(advice.criteria, &one.figures);
-    let costs = match costs.is_empty() {
-        true => "costs nothing by these criteria".to_string(),
-        false => format!("costs: {}", costs.join("; ")),
-    };
-    let allocation = one.allocation();
-    let other = (allocation != first.allocation()).then(|| format!("allocation: {allocation}"));
-    let condition = one.condition.clone();
-    for text in other.into_iter().chain([costs]).chain(condition) {
-        for piece in folded(&text, say::width(None).saturating_sub(3).max(20)) {
-            writeln!(out, "   {piece}")?;
-        }
+impl Advice {
+    /// What to know of a line: its allocation if the first line has another one, its costs, and what must hold.
+    fn about(&self, one: &Tried, first: &Tried) -> impl Iterator<Item = String> {
+        let costs = costs(self.criteria(), &one.figures);
+        let costs = match costs.is_empty() {
+            true => "costs nothing by these criteria".to_string(),
+            false => format!("costs: {}", costs.join("; ")),
+        };
+        let allocation = one.allocation();
+        let other = (allocation != first.allocation()).then(|| format!("allocation: {allocation}"));
+        other
+            .into_iter()
+            .chain([costs])
+            .chain(one.condition.clone())
     }
-    Ok(())
 }
 
 /// The figures, with a column for each criterion in its order.
-fn figures(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()> {
+fn figures(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
     let heads = |row: usize| {
         let first = [["", "CPUs"], ["line", "each"]][row];
         let others = advice
-            .criteria
+            .criteria()
             .iter()
             .map(move |one: &Criterion| one.head()[row]);
         first.into_iter().chain(others).map(String::from).collect()
@@ -116,7 +114,7 @@ fn figures(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()> {
     for (number, one) in (1..).zip(advice.lines()) {
         let first = [format!("{number}"), range(one.figures.cpus_per_task)];
         let others = advice
-            .criteria
+            .criteria()
             .iter()
             .map(|criterion| criterion.cell(&one.figures));
         rows.push(first.into_iter().chain(others).collect());

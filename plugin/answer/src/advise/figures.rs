@@ -6,7 +6,7 @@ use berth_placement::{CpuSet, Node};
 use serde::Serialize;
 
 use super::devices::Devices;
-use berth_answer::plan::{Planned, PlannedStep, QualityJson};
+use crate::plan::{Planned, PlannedStep, QualityJson};
 
 /// The figures of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -4,7 +4,7 @@ use berth_placement::Node;
 use berth_placement::sets::count::counted;
 
 use super::tried::{No, Request};
-use berth_answer::plan::{Added, PlannedStep};
+use crate::plan::{Added, PlannedStep};
 
 /// The most tasks, and the most nodes, of a step that is planned so many times.
 const MOST_TASKS: u32 = 20_000;

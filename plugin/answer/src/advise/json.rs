@@ -1,23 +1,17 @@
 //! The advice for scripts: `berth-advise`, version 1. A field may be added within a version; none
 //! changes its meaning or disappears.
 
-use std::io::Write;
-
 use serde::Serialize;
 
 use super::Advice;
 use super::criteria::costs;
 use super::figures::Figures;
 use super::rank::Kept;
-use crate::Failure;
-use berth_answer::Fact;
+use crate::Fact;
 
 /// The whole answer.
 #[derive(Serialize)]
-struct Document<'a> {
-    /// `berth-advise`
-    format: &'static str,
-    version: u32,
+pub(super) struct Document<'a> {
     /// The machine, as it was given.
     machine: &'a str,
     /// What the best line is good for.
@@ -57,26 +51,15 @@ struct LineJson<'a> {
     alike: Vec<&'a str>,
 }
 
-/// Writes it.
-///
-/// # Errors
-/// Those of `out`.
-pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut *out, &document(advice))?;
-    writeln!(out)?;
-    Ok(())
-}
-
-fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
-    let criteria = advice.criteria.iter().map(|one| CriterionJson {
+/// The document of an advice.
+pub(super) fn document(advice: &Advice) -> Document<'_> {
+    let criteria = advice.criteria().iter().map(|one| CriterionJson {
         name: one.name(),
         words: one.words(),
     });
     Document {
-        format: "berth-advise",
-        version: 1,
-        machine: &advice.args.plan.machine,
-        goal: advice.args.goal.word(),
+        machine: &advice.machine,
+        goal: advice.goal.word(),
         criteria: criteria.collect(),
         tried: advice.all,
         would_run: advice.would_run,
@@ -85,14 +68,14 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
     }
 }
 
-fn line<'a>(advice: &'a Advice<'_>, kept: &Kept) -> LineJson<'a> {
+fn line<'a>(advice: &'a Advice, kept: &Kept) -> LineJson<'a> {
     let one = &advice.tried[kept.at];
     let alike = kept.alike.iter().map(|at| &*advice.tried[*at].line);
     LineJson {
         line: &one.line,
         plan: advice.plan_of(&one.line),
         figures: &one.figures,
-        costs: costs(advice.criteria, &one.figures),
+        costs: costs(advice.criteria(), &one.figures),
         condition: one.condition.as_deref(),
         notes: &one.notes,
         assumed: &one.step.facts,

@@ -5,7 +5,7 @@
 
 use berth_placement::{CpuSet, Node};
 
-use berth_answer::plan::{Planned, PlannedStep};
+use crate::plan::{Planned, PlannedStep};
 
 /// For each node of the step and each of its tasks, the CPUs next to its GPUs.
 pub(super) struct Devices {

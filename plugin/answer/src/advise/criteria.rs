@@ -2,8 +2,8 @@
 //! In: [`Figures`]. Out: an order that is stated above the table. Pure.
 
 use super::figures::Figures;
-use crate::args::Goal;
 use berth_placement::sets::count::{counted, either};
+use clap::ValueEnum;
 
 /// One criterion; the smaller figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +34,47 @@ use Criterion::{
     Apart, Cores, Far, FullestL3, FullestNuma, Idle, OffGpu, Shared, SpanL3, SpanNuma,
 };
 
-/// The criteria of a goal, the most important first.
-pub(super) fn of(goal: Goal) -> &'static [Criterion] {
-    match goal {
-        Goal::Mpi => &[Shared, SpanNuma, SpanL3, FullestNuma, Apart, Idle, Cores],
-        Goal::Openmp => &[Shared, SpanNuma, Idle, SpanL3, FullestNuma, Apart, Cores],
-        Goal::Memory => &[
-            SpanNuma,
-            Far,
-            FullestNuma,
-            FullestL3,
-            Shared,
-            Idle,
-            Apart,
-            Cores,
-        ],
-        Goal::Gpu => &[OffGpu, Shared, SpanNuma, Idle, Apart, Cores],
+/// The kind of program that the lines are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// One process per task; neighbouring tasks talk to each other
+    Mpi,
+    /// Threads in each task, which share its caches and memory
+    Openmp,
+    /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
+    Memory,
+    /// Tasks with a GPU: their cores are next to it
+    Gpu,
+}
+
+impl Goal {
+    /// As it is typed.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Mpi => "mpi",
+            Self::Openmp => "openmp",
+            Self::Memory => "memory",
+            Self::Gpu => "gpu",
+        }
+    }
+
+    /// Its criteria, the most important first.
+    pub(super) fn criteria(self) -> &'static [Criterion] {
+        match self {
+            Self::Mpi => &[Shared, SpanNuma, SpanL3, FullestNuma, Apart, Idle, Cores],
+            Self::Openmp => &[Shared, SpanNuma, Idle, SpanL3, FullestNuma, Apart, Cores],
+            Self::Memory => &[
+                SpanNuma,
+                Far,
+                FullestNuma,
+                FullestL3,
+                Shared,
+                Idle,
+                Apart,
+                Cores,
+            ],
+            Self::Gpu => &[OffGpu, Shared, SpanNuma, Idle, Apart, Cores],
+        }
     }
 }
 
@@ -194,7 +219,7 @@ pub(super) fn costs(criteria: &[Criterion], figures: &Figures) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_answer::plan::QualityJson;
+    use crate::plan::QualityJson;
 
     #[test]
     fn costs_are_sentences() {
@@ -211,7 +236,7 @@ mod tests {
             off_gpu: Some(1),
             ..Figures::default()
         };
-        let all = |goal| costs(of(goal), &figures).join("; ");
+        let all = |goal: Goal| costs(goal.criteria(), &figures).join("; ");
         assert_eq!(
             all(Goal::Mpi),
             "1 core is shared by tasks; 1 task spans NUMA nodes; \
@@ -219,13 +244,13 @@ mod tests {
              nodes; 3 cores of 16 stay idle"
         );
         assert!(all(Goal::Gpu).contains("1 task has CPUs that are not next to its GPU"));
-        assert_eq!(costs(of(Goal::Memory), &Figures::default()), [""; 0]);
+        assert_eq!(costs(Goal::Memory.criteria(), &Figures::default()), [""; 0]);
     }
 
     #[test]
     fn no_criterion_counts_twice() {
         for goal in [Goal::Mpi, Goal::Openmp, Goal::Memory, Goal::Gpu] {
-            let all = of(goal);
+            let all = goal.criteria();
             assert_eq!(all.last(), Some(&Cores), "{goal:?}");
             let mut names: Vec<_> = all.iter().map(|one| one.name()).collect();
             names.sort_unstable();

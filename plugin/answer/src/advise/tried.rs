@@ -4,17 +4,16 @@
 use berth_placement::sets::count::counted;
 
 use berth_placement::{CpuSet, Node, Rule};
-use berth_srun::submission::{Words, never_fits};
 
 use super::devices::Devices;
 use super::figures::Figures;
-use berth_answer::args::PlanArgs;
-use berth_answer::lines;
-use berth_answer::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
-use berth_answer::question::Question;
+use crate::args::PlanArgs;
+use crate::lines;
+use crate::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
+use crate::question::Question;
 
-use crate::here::HOST;
-use crate::is_unreadable;
+use crate::Unreadable;
+use crate::world::World;
 
 /// A line that runs.
 pub(super) struct Tried {
@@ -30,7 +29,7 @@ pub(super) struct Tried {
 
 /// Why a line is no advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum No {
+pub enum No {
     /// It would not run, or not as it asks.
     Refused(String),
     /// The model does not know it.
@@ -47,6 +46,7 @@ pub(super) struct Request<'a> {
     pub bare: &'a Question,
     pub on: &'a Node,
     pub devices: Option<&'a Devices>,
+    pub world: &'a dyn World,
 }
 
 impl Request<'_> {
@@ -57,9 +57,9 @@ impl Request<'_> {
     pub(super) fn planned(&self, added: &[Added]) -> Result<(Question, PlannedStep), No> {
         let refused = || No::Refused("srun refuses these options together".into());
         let typed = typed_with(self.typed, added).ok_or_else(refused)?;
-        let args = Question::of(typed, &HOST).map_err(No::Usage)?;
-        let answer = plan::answer(&args, self.on).map_err(|why| {
-            match why.is::<lines::Unusable>() || is_unreadable(&*why) {
+        let args = Question::of(typed, self.world).map_err(No::Usage)?;
+        let answer = plan::answer_of_line(&args, self.on).map_err(|why| {
+            match why.is::<lines::Unusable>() || why.is::<Unreadable>() {
                 true => No::Usage(why.to_string()),
                 false => No::Refused(why.to_string()),
             }
@@ -78,9 +78,6 @@ impl Request<'_> {
     pub(super) fn tried(&self, added: &[Added]) -> Result<Tried, No> {
         let (args, step) = self.planned(added)?;
         let line = line(self.typed, added);
-        if let Some(why) = submitted(&line, &args, &step) {
-            return Err(No::Refused(why));
-        }
         let notes = plan::notes(&args, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
         let asks_near = args.asked_near().is_some();
@@ -179,40 +176,4 @@ fn too_few(step: &PlannedStep) -> Option<String> {
             format!("{each} CPUs are requested for each task (-c), but some tasks get {least}")
         })
     })
-}
-
-/// Why the submitting command would refuse the line.
-fn submitted(line: &str, args: &Question, step: &PlannedStep) -> Option<String> {
-    let words = shlex::split(line)?;
-    let own = words.iter().skip(1).map(String::as_str);
-    let words = Words::read("srun", own, args.srun.release);
-    let is_inside = args.standing.job.is_some() && args.job.is_none();
-    let is_own_job = plan::is_asked(args) && args.job.is_none();
-    let words = match is_own_job && args.jobs_may_get_more(&words) {
-        true => words.where_jobs_may_get_more(),
-        false => words,
-    };
-    let cpus = job_cpus(step);
-    let variable = |name: &str| match name {
-        _ if is_inside => args.standing.variable(name),
-        _ if is_own_job => None,
-        "SLURM_JOB_ID" => Some("1".into()),
-        "SLURM_JOB_CPUS_PER_NODE" => Some(cpus.clone()),
-        _ => None,
-    };
-    let binding = args.binding.as_ref();
-    let binding = binding.and_then(|binding| never_fits::why(binding, &words, variable));
-    let mapping = args.mapping.0.as_ref();
-    binding.or_else(|| never_fits::mapping(mapping?, &words, variable))
-}
-
-/// The CPUs of the job on each node of the step, as Slurm writes them.
-fn job_cpus(step: &PlannedStep) -> String {
-    let of_node = |at: &usize| {
-        let planned = &step.planned()[*at];
-        let owned = planned.plan.decision.owned.threads;
-        owned.max(planned.plan.own.count() as u32).to_string()
-    };
-    let all: Vec<_> = step.of_node.iter().map(of_node).collect();
-    all.join(",")
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use berth_answer::reader::awaits_value;
+use crate::reader::awaits_value;
 
 /// The headings of `berth plan --help` with the options of the place.
 const HEADINGS: [&str; 3] = ["Machine", "Cluster", "Rules"];
@@ -45,7 +45,7 @@ mod tests {
         let typed = "-n 8 --machine x.xml -c2 --for gpu --whole --lines=2 --job --whole --cores=all --site exclusive \
                      --mem-bind local --core-kind any --format json --slurm 22.05 --cluster f --exact";
         let words: Vec<_> = typed.split_whitespace().map(String::from).collect();
-        let kept = place(&words, &berth_answer::reader::command());
+        let kept = place(&words, &crate::reader::command());
         assert_eq!(
             kept.join(" "),
             "--machine x.xml --job --whole --cores=all --site exclusive --slurm 22.05 --cluster f"

@@ -12,35 +12,48 @@ mod rank;
 mod table;
 mod tried;
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::io::{self, Write};
 
 use berth_placement::{DeviceKind, Node, ObjectKind};
+use serde::Serialize;
 
 use crate::Failure;
-use berth_answer::args::Format;
-use berth_answer::question::Question;
-use berth_answer::reader;
-
-use crate::args::{AdviseArgs, Goal, usage};
-use crate::here::HOST;
-use crate::say;
-use berth_answer::plan::{self, PlannedStep};
-use berth_answer::text;
+use crate::args::PlanArgs;
+use crate::plan::{self, PlannedStep};
+use crate::question::Question;
+use crate::reader;
+use crate::world::World;
 use candidates::{About, LEVELS, candidates};
 use criteria::Criterion;
 use devices::Devices;
 use rank::{Entry, Kept};
-use tried::{Masks, No, Request, Tried};
+use tried::{Masks, Request, Tried};
+
+pub use criteria::Goal;
+pub use tried::No;
 
 /// The most letters of options that stay on every line.
 const MOST_LETTERS: usize = 4096;
 
-/// What is shown.
-struct Advice<'a> {
-    args: &'a AdviseArgs,
-    on: &'a Node,
-    criteria: &'static [Criterion],
+/// What advice is asked for.
+pub struct Wanted<'a> {
+    /// The options that stay on every line.
+    pub plan: &'a PlanArgs,
+    /// The words as they were typed.
+    pub words: &'a [String],
+    /// What kind of program the lines are for.
+    pub goal: Goal,
+    /// The most lines to show.
+    pub lines: usize,
+}
+
+/// The lines that were tried, and the best of them.
+pub struct Advice {
+    on: Node,
+    machine: String,
+    goal: Goal,
+    /// The options that say where the request is planned, as they were typed.
+    place: Vec<String>,
     /// How many lines were tried, and how many of them would run.
     all: usize,
     would_run: usize,
@@ -52,56 +65,43 @@ struct Advice<'a> {
     more: usize,
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// A machine or file that cannot be read, an output that cannot be written.
-pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
-    let letters: usize = tried::staying(&args.plan).iter().map(String::len).sum();
-    if letters > MOST_LETTERS {
-        usage(&format!(
-            "the options of the line have {letters} letters, and berth advise takes {MOST_LETTERS}; \
-             leave out those that do not concern CPUs"
-        ))
-        .exit();
-    }
-    let bare = Question::of(args.plan.clone(), &HOST);
-    let bare = bare.unwrap_or_else(|why| usage(&why).exit());
-    let on = node(args, &bare)?;
-    let asked = Request {
-        typed: &args.plan,
-        bare: &bare,
-        on: &on,
-        devices: None,
-    };
-    match advice(args, &asked) {
-        Ok(advice) => print(&advice),
-        Err(No::Usage(why)) => usage(&why).exit(),
-        Err(No::NotModelled(why)) => {
-            say::failed(&why);
-            Ok(ExitCode::FAILURE)
-        }
-        Err(No::Refused(why)) => {
-            say::refused(&text::short(&why));
-            Ok(ExitCode::FAILURE)
-        }
-    }
-}
-
-/// The node; with its devices if the advice is for GPUs.
-fn node(args: &AdviseArgs, bare: &Question) -> Result<Node, Failure> {
-    let mut question = bare.clone();
-    if args.goal == Goal::Gpu {
-        question.typed.near = "gpu".parse().ok();
-    }
-    plan::node(&question, &HOST)
-}
-
 /// Tries all lines.
 ///
 /// # Errors
-/// [`No`], with what would fit.
-fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, No> {
+/// A machine or file that cannot be read. Within: why there is no line, with what would fit.
+pub fn advise(wanted: &Wanted<'_>, world: &dyn World) -> Result<Result<Advice, No>, Failure> {
+    let letters: usize = tried::staying(wanted.plan).iter().map(String::len).sum();
+    if letters > MOST_LETTERS {
+        return Ok(Err(No::Usage(format!(
+            "the options of the line have {letters} letters, and berth advise takes {MOST_LETTERS}; \
+             leave out those that do not concern CPUs"
+        ))));
+    }
+    let bare = match Question::of(wanted.plan.clone(), world) {
+        Ok(bare) => bare,
+        Err(why) => return Ok(Err(No::Usage(why))),
+    };
+    let on = node(wanted, &bare, world)?;
+    let asked = Request {
+        typed: wanted.plan,
+        bare: &bare,
+        on: &on,
+        devices: None,
+        world,
+    };
+    Ok(advice(wanted, &asked))
+}
+
+/// The node; with its devices if the advice is for GPUs.
+fn node(wanted: &Wanted<'_>, bare: &Question, world: &dyn World) -> Result<Node, Failure> {
+    let mut question = bare.clone();
+    if wanted.goal == Goal::Gpu {
+        question.typed.near = "gpu".parse().ok();
+    }
+    plan::node(&question, world)
+}
+
+fn advice(wanted: &Wanted<'_>, asked: &Request<'_>) -> Result<Advice, No> {
     fits::is_bounded(asked)?;
     let base = asked.planned(&[]);
     match &base {
@@ -109,7 +109,7 @@ fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, N
         Ok((_, step)) => fits::is_bounded_on_each(asked.on, step)?,
         Err(No::Refused(_)) => {}
     }
-    let devices = match args.goal {
+    let devices = match wanted.goal {
         Goal::Gpu => Some(gpus(asked)?),
         _ => None,
     };
@@ -118,33 +118,30 @@ fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, N
         ..*asked
     };
     let step = base.as_ref().ok().map(|(_, step)| step);
-    let (mut all, mut refused) = (Vec::new(), 0);
-    for added in candidates(&about(args, &request, step)) {
-        match request.tried(&added) {
-            Ok(one) => all.push(one),
-            Err(_) => refused += 1,
-        }
-    }
-    if all.is_empty() {
+    let lines = candidates(&about(wanted.goal, &request, step));
+    let all = lines.len();
+    let tried = lines.iter().filter_map(|added| request.tried(added).ok());
+    let mut tried: Vec<_> = tried.collect();
+    if tried.is_empty() {
         return Err(fits::refused(asked, request.tried(&[]).err()));
     }
     // Where tasks can be bound, a line that binds none is no advice.
-    let would_run = all.len();
-    if all.iter().any(Tried::is_bound) {
-        all.retain(Tried::is_bound);
+    let would_run = tried.len();
+    if tried.iter().any(Tried::is_bound) {
+        tried.retain(Tried::is_bound);
     }
-    let criteria = criteria::of(args.goal);
-    let entries = entries(&all, criteria);
+    let entries = entries(&tried, wanted.goal.criteria());
     let mut kept = rank::best(&entries);
-    let more = kept.len().saturating_sub(args.lines);
-    rank::cut(&mut kept, args.lines, &entries);
+    let more = kept.len().saturating_sub(wanted.lines);
+    rank::cut(&mut kept, wanted.lines, &entries);
     Ok(Advice {
-        args,
-        on: asked.on,
-        criteria,
-        all: would_run + refused,
+        on: asked.on.clone(),
+        machine: wanted.plan.machine.clone(),
+        goal: wanted.goal,
+        place: place::place(wanted.words, &reader::command()),
+        all,
         would_run,
-        tried: all,
+        tried,
         kept,
         more,
     })
@@ -192,7 +189,7 @@ fn has_gpu(on: &Node) -> bool {
 }
 
 /// What matters for the choice of lines.
-fn about(args: &AdviseArgs, request: &Request<'_>, step: Option<&PlannedStep>) -> About {
+fn about(goal: Goal, request: &Request<'_>, step: Option<&PlannedStep>) -> About {
     let (asked, on) = (&request.bare.srun, request.on);
     let per_core = on.shape().threads.max(1);
     let has_hint = asked.kept().iter().any(|kept| kept.name == "hint");
@@ -208,7 +205,7 @@ fn about(args: &AdviseArgs, request: &Request<'_>, step: Option<&PlannedStep>) -
         levels: levels(on),
         has_order: asked.distribution.is_some(),
         has_threads: has_hint || asked.threads_per_core.is_some(),
-        near_gpu: args.goal == Goal::Gpu,
+        near_gpu: goal == Goal::Gpu,
     }
 }
 
@@ -229,25 +226,33 @@ fn levels(on: &Node) -> Vec<ObjectKind> {
     levels
 }
 
-fn print(advice: &Advice<'_>) -> Result<ExitCode, Failure> {
-    if advice.args.plan.format == Some(Format::Json) {
-        let mut out = say::output();
-        json::write(&mut out, advice)?;
-        out.flush()?;
-        return Ok(ExitCode::SUCCESS);
+impl Advice {
+    /// The text for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
+        table::write(out, self, width)
     }
-    let mut out = say::foreign_output();
-    table::write(&mut out, advice)?;
-    out.flush()?;
-    for (number, one) in (1..).zip(advice.lines()) {
-        for note in &one.notes {
-            say::note(&format!("line {number}: {note}"));
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
 
-impl Advice<'_> {
+    /// The document for scripts.
+    pub fn document(&self) -> impl Serialize + '_ {
+        json::document(self)
+    }
+
+    /// Notes to the user, each with the number of its line.
+    pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        let of_line = |(number, one): (u32, &'_ Tried)| -> Vec<String> {
+            let notes = one.notes.iter();
+            notes.map(|note| format!("line {number}: {note}")).collect()
+        };
+        (1..).zip(self.lines()).flat_map(of_line)
+    }
+
+    fn criteria(&self) -> &'static [Criterion] {
+        self.goal.criteria()
+    }
+
     /// The lines to show.
     fn lines(&self) -> impl Iterator<Item = &Tried> {
         self.kept.iter().map(|kept| &self.tried[kept.at])
@@ -255,12 +260,8 @@ impl Advice<'_> {
 
     /// The command that plans a line.
     fn plan_of(&self, line: &str) -> String {
-        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        let words: Vec<_> = words.skip_while(|word| word != "advise").skip(1).collect();
-        let place = place::place(&words, &reader::command());
-        let mut all = vec!["berth".to_string(), "plan".into()];
-        all.extend(place);
-        all.push(line.into());
-        shlex::try_join(all.iter().map(String::as_str)).unwrap_or_default()
+        let place = self.place.iter().map(String::as_str);
+        let words = ["berth", "plan"].into_iter().chain(place);
+        shlex::try_join(words.chain([line])).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@
 use berth_placement::ObjectKind;
 use berth_placement::request::mapping::level_word;
 
-use berth_answer::plan::Added;
+use crate::plan::Added;
 
 /// What matters of a request and a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,7 +119,7 @@ fn mapped(about: &About) -> Vec<Vec<Added>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_answer::plan::spelled;
+    use crate::plan::spelled;
 
     fn texts(about: &About) -> Vec<String> {
         let all = candidates(about);
