@@ -88,6 +88,14 @@ fn cases(file: &Path) -> Vec<Case> {
             ],
         ),
         (
+            exclusive(&["--cpuset=CPU_LIST=;NCPUS=16"]),
+            "0-15",
+            vec![
+                "NCPUS=16: --cpuset".into(),
+                "CPU_LIST is taken away: --cpuset, over CPU_LIST=0-7 of the default of the partition low".into(),
+            ],
+        ),
+        (
             exclusive(&["-p", "plain", "--cpuset=NCPUS=4"]),
             "0-3",
             vec![],

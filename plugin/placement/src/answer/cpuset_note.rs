@@ -133,8 +133,9 @@ fn mandatory(f: &mut fmt::Formatter<'_>, mems: &NodeSet, swap: bool) -> fmt::Res
         ),
         false => write!(
             f,
-            "CPUSET_MEMORY_MANDATORY and CPUSET_POLICY_KILL: memory comes from NUMA nodes {mems} alone \
-             and is not paged to swap; when these are full the kernel ends one of the job's processes"
+            "CPUSET_MEMORY_MANDATORY and CPUSET_POLICY_KILL: memory comes from NUMA nodes {mems} \
+             alone; when these are full the kernel ends one of the job's processes, and does not page to \
+             swap where the tasks' cgroups have cgroup v2's memory controller"
         ),
     }
 }

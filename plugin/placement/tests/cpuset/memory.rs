@@ -37,3 +37,25 @@ fn memory_that_another_cpuset_wants_is_no_preference() {
         );
     }
 }
+
+/// `mems=` of a static cpuset without options is a preference, as `MEM_LIST` is.
+#[test]
+fn memory_of_a_static_cpuset_is_preferred() {
+    let node = node(ring(), Rules::default());
+    for (mems, memory) in [
+        (Some(NumaId(1)), SetMemory::Preferred),
+        (None, SetMemory::Open),
+    ] {
+        let mut request = choosing("NCPUS=2");
+        request.cpuset = Some(StepCpuset::Given(request::cpuset::Given {
+            asked: "CPUSET_NAME=MYSET".parse().unwrap(),
+            cpus: CpuSet::from_list("0-1").unwrap(),
+            mems: mems.map(|mems| std::iter::once(mems).collect()),
+            attributes: Default::default(),
+        }));
+        let plan = plan(&request, &node, &Claims::default()).unwrap();
+        let set = plan.cpuset.unwrap();
+        let own = mems.unwrap_or(NumaId(0)).0.to_string();
+        assert_eq!((set.memory, set.mems.to_string()), (memory, own));
+    }
+}

@@ -50,6 +50,8 @@ pub struct Dynamic {
     pub orig_cpus: bool,
     /// Attributes.
     pub attributes: Attributes,
+    /// Keywords with nothing behind their `=`: they take a partition's default away.
+    pub cleared: Vec<Keyword>,
 }
 
 impl CpusetRequest {
@@ -108,7 +110,7 @@ impl fmt::Display for Dynamic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.node_ex.map(|whole| if whole { "Y" } else { "N" });
         let some = Some(self.attributes).filter(|all| !all.is_empty());
-        Written::new(f)?
+        let written = Written::new(f)?
             .add(Keyword::Ncpus, self.ncpus)?
             .add(Keyword::CpuList, self.cpu_list.as_ref())?
             .add(Keyword::MaxRadius, self.max_radius)?
@@ -116,8 +118,12 @@ impl fmt::Display for Dynamic {
             .add(Keyword::NodeEx, whole)?
             .add(Keyword::MemList, self.mem_list.as_ref())?
             .add(Keyword::ResumeOption, self.orig_cpus.then_some("ORIG_CPUS"))?
-            .add(Keyword::Options, some)?
-            .end()
+            .add(Keyword::Options, some)?;
+        let cleared = self.cleared.iter();
+        let written = cleared
+            .copied()
+            .try_fold(written, |written, keyword| written.add(keyword, Some("")));
+        written?.end()
     }
 }
 

@@ -18,21 +18,17 @@ enum Type {
     None,
 }
 
-/// A request as a user types it: nothing may be missing behind a keyword.
+/// A request as a user types it.
 impl FromStr for CpusetRequest {
     type Err = CpusetError;
 
     fn from_str(text: &str) -> Result<Self, CpusetError> {
-        let words: Words = text.parse()?;
-        match words.iter().find(|(_, value)| value.is_empty()) {
-            Some((keyword, _)) => Err(CpusetError::NoValue(keyword)),
-            None => Self::of(&words),
-        }
+        Self::of(&text.parse()?)
     }
 }
 
 impl CpusetRequest {
-    /// The request of some words. Keywords without a value do not count.
+    /// The request of some words. Keywords without a value request nothing.
     ///
     /// # Errors
     /// [`CpusetError`] for a wrong value, and for words that do not go together.
@@ -77,7 +73,13 @@ impl CpusetRequest {
                 Keyword::Name,
                 "a name is that of a cpuset of the site (CPUSET_TYPE=static): leave one of the two out",
             )),
-            Type::Dynamic => dynamic(of_keyword).map(Self::Dynamic),
+            Type::Dynamic => {
+                let cleared = words.iter().filter(|(_, value)| value.is_empty());
+                Ok(Self::Dynamic(Dynamic {
+                    cleared: cleared.map(|(keyword, _)| keyword).collect(),
+                    ..dynamic(of_keyword)?
+                }))
+            }
         }
     }
 }
@@ -117,6 +119,7 @@ fn dynamic<'a>(of: impl Fn(Keyword) -> Option<Value<'a>>) -> Result<Dynamic, Cpu
             .map(Value::attributes)
             .transpose()?
             .unwrap_or_default(),
+        cleared: Vec::new(),
     };
     goes_together(&set)?;
     Ok(set)

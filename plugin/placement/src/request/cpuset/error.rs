@@ -27,8 +27,6 @@ pub enum CpusetError {
     },
     /// A keyword stands twice.
     Twice(Keyword),
-    /// Nothing stands behind a keyword of a job's request.
-    NoValue(Keyword),
     /// A value is not what may stand behind its keyword.
     Value {
         /// The keyword.
@@ -107,11 +105,6 @@ impl fmt::Display for CpusetError {
                 one_of(f, *nearest, "keywords", &Keyword::ALL.map(Keyword::word))
             }
             Self::Twice(keyword) => write!(f, "{keyword} stands twice; write it once"),
-            Self::NoValue(keyword) => write!(
-                f,
-                "nothing stands behind {keyword}=; write {}, or leave {keyword} out",
-                keyword.values()
-            ),
             Self::Value { keyword, found } => write!(
                 f,
                 "\"{found}\" cannot stand behind {keyword}=; write {}",

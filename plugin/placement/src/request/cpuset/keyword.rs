@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A keyword; they are written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Keyword {
     /// `dynamic`, `static` or `none`.
     Type,

@@ -29,7 +29,8 @@ pub(super) fn of(
     }
     let list = match &given.asked {
         CpusetRequest::Dynamic(asked) => asked.mem_list.as_ref(),
-        CpusetRequest::Static(_) | CpusetRequest::None => None,
+        CpusetRequest::Static(_) => given.mems.as_ref(),
+        CpusetRequest::None => None,
     };
     let found = memory::of(job.node, &cpus, list, (given.attributes, &claims.memory));
     Ok(ChosenSet {
