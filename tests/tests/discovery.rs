@@ -160,34 +160,6 @@ fn slurmd_starts_although_its_discovery_takes_long() {
         .expect_ok();
 }
 
-/// The kernel's list of online CPUs, for slurmd alone, is what a file says.
-const OTHER_LIST: &str = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-static int other(const char *name, const char *path, int flags, mode_t mode) {
-    int (*real)(const char *, int, mode_t) = dlsym(RTLD_NEXT, name);
-    const char *instead = getenv("OTHER_LIST");
-    if (instead && !strcmp(path, "/sys/devices/system/cpu/online"))
-        path = instead;
-    return real(path, flags, mode);
-}
-static mode_t mode_of(int flags, va_list rest) {
-    return flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
-}
-int open(const char *path, int flags, ...) {
-    va_list rest; va_start(rest, flags); mode_t mode = mode_of(flags, rest); va_end(rest);
-    return other("open", path, flags, mode);
-}
-int open64(const char *path, int flags, ...) {
-    va_list rest; va_start(rest, flags); mode_t mode = mode_of(flags, rest); va_end(rest);
-    return other("open64", path, flags, mode);
-}
-"#;
-
 #[test]
 fn no_launch_waits_for_a_discovery() {
     if !berth_tests::two_cpus() {
@@ -198,12 +170,12 @@ fn no_launch_waits_for_a_discovery() {
     let (program, list) = (folder.path().join("berth"), folder.path().join("online"));
     put(&program, &works());
     fs::write(&list, &online).unwrap();
-    let preload = Preload::build(OTHER_LIST);
+    let preload = Preload::other_file("/sys/devices/system/cpu/online");
     let cluster = Cluster::builder()
         .plugstack(Some(""))
         .command(&program)
         .env("LD_PRELOAD", preload.object())
-        .env("OTHER_LIST", list.to_str().unwrap())
+        .env("OTHER_FILE", list.to_str().unwrap())
         .up();
     launch(&cluster);
     let unchanged = "the online CPUs are no longer";

@@ -139,7 +139,9 @@ impl Fences {
         let tasks = self.why.iter().map(|why| {
             let all = self.made + self.missed;
             format!(
-                "{} of {all} tasks are bound, but not confined: {why}",
+                "{} of {all} tasks on this node are bound, but not confined to their CPUs, because no cpuset of a \
+                 cgroup could be written for them ({why}); a task can change its binding; leave --confine out, or \
+                 ask the administrator",
                 self.missed
             )
         });

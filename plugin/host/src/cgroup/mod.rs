@@ -57,10 +57,7 @@ pub enum FenceError {
     #[error("{0}")]
     Place(String),
     /// A file or folder of a cgroup.
-    #[error(
-        "{path}: {what}: {why}; ask the administrator whether the cpuset controller is enabled \
-         there (cgroup.controllers)"
-    )]
+    #[error("{path}: {what}: {why}")]
     File {
         /// The cgroup's folder and its file.
         path: String,
