@@ -102,6 +102,34 @@ impl Drop for Impostor {
     }
 }
 
+/// Whether doctor finds nothing wrong.
+fn is_content(cluster: &Cluster) -> bool {
+    let mut doctor = Command::new(command());
+    let doctor = doctor.args(["doctor", "--state-dir"]);
+    let done = doctor.arg(cluster.folder().join("run/berth")).output();
+    done.unwrap().status.success()
+}
+
+#[test]
+fn a_fault_that_is_over_is_over_for_doctor_too() {
+    let Some(cluster) = cluster("") else { return };
+    let state = cluster.folder().join("run/berth");
+    let allow = |mode| fs::set_permissions(&state, Permissions::from_mode(mode)).unwrap();
+    let folders = fs::read_dir(&state).unwrap().flatten();
+    let keys: Vec<_> = folders.map(|node| node.path().join("key")).collect();
+    assert!(is_content(&cluster));
+    // slurmd writes nothing where others may write too.
+    allow(0o777);
+    keys.iter().for_each(|key| fs::remove_file(key).unwrap());
+    cluster.restart_slurmd();
+    assert!(!is_content(&cluster));
+    allow(0o755);
+    cluster.wait_for("a launch after the fault", || {
+        cluster.srun(&["true"]).expect_ok();
+        is_content(&cluster).then_some(())
+    });
+}
+
 #[test]
 fn nobody_else_passes_for_slurmd() {
     let Some(cluster) = cluster("") else { return };

@@ -1,88 +1,89 @@
-//! The complaints about this node, for `berth doctor`. Every complaint was logged when it arose.
+//! What is wrong with this node, for `berth doctor`, by what slurmd looked at. A later look takes back what an earlier
+//! one found, so a fault that is over is over for doctor too. Every complaint was logged when it arose.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The complaints so far; slurmd's settings are read before it is ready.
-static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// What an administrator should know, though nothing is wrong with this node.
-static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// What was found at the last look at something that can change while slurmd runs.
-static LATEST: Mutex<[Latest; 3]> = Mutex::new([Latest::NONE; 3]);
+/// What was found at the last look at each thing.
+static LATEST: Mutex<[Latest; 9]> = Mutex::new([Latest::NONE; 9]);
+/// Whether that has changed since slurmd's thread last asked.
+static CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// What slurmd looks at again while it runs.
+/// What slurmd looks at.
 #[derive(Clone, Copy)]
 pub(crate) enum About {
+    /// The settings in plugstack.conf.
+    Settings = 0,
+    /// The node's line in slurm.conf beside the machine.
+    Shape = 1,
+    /// slurmd's key.
+    Key = 2,
     /// The discovered machine.
-    Machine = 0,
+    Machine = 3,
     /// The site's file of cpusets.
-    Cpusets = 1,
+    Cpusets = 4,
     /// The site's file of pools.
-    Pools = 2,
+    Pools = 5,
+    /// `reserved=` beside the machine.
+    Reserved = 6,
+    /// Reserved CPUs that a step had beside others.
+    SomeReserved = 7,
+    /// Reserved CPUs that a step had alone.
+    OnlyReserved = 8,
 }
 
 /// The result of the last look.
 #[derive(PartialEq, Eq)]
 struct Latest {
-    wrong: Option<String>,
+    wrong: Vec<String>,
+    /// What an administrator should know, though nothing is wrong with this node.
     doubts: Vec<String>,
 }
 
 impl Latest {
     const NONE: Self = Self {
-        wrong: None,
+        wrong: Vec::new(),
         doubts: Vec::new(),
     };
 }
 
-/// Adds a complaint for the administrator, which was logged. Returns whether it is a new one.
-pub(crate) fn add(why: String) -> bool {
-    add_to(&COMPLAINTS, why)
-}
-
-/// Adds something that is no fault of the node. Returns whether it is new.
-pub(crate) fn doubt(why: String) -> bool {
-    add_to(&DOUBTS, why)
-}
-
-fn add_to(list: &Mutex<Vec<String>>, why: String) -> bool {
-    let mut all = list.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = !all.contains(&why);
-    if is_new {
-        all.push(why);
-    }
-    is_new
-}
-
-/// All doubts.
-pub(crate) fn doubts() -> Vec<String> {
-    let mut all = DOUBTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    all.extend(latest.iter().flat_map(|latest| latest.doubts.clone()));
-    all
+fn latest() -> MutexGuard<'static, [Latest; 9]> {
+    LATEST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sets the result of a look; the one before no longer counts. Returns whether it is another.
-pub(crate) fn set(about: About, wrong: Option<String>, doubts: Vec<String>) -> bool {
-    let mut all = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let now = Latest { wrong, doubts };
+pub(crate) fn set(
+    about: About,
+    wrong: impl IntoIterator<Item = String>,
+    doubts: impl IntoIterator<Item = String>,
+) -> bool {
+    let now = Latest {
+        wrong: wrong.into_iter().collect(),
+        doubts: doubts.into_iter().collect(),
+    };
+    let mut all = latest();
     let Some(latest) = all.get_mut(about as usize) else {
         return false;
     };
     let is_new = *latest != now;
     *latest = now;
+    CHANGED.fetch_or(is_new, Ordering::Relaxed);
     is_new
 }
 
-/// All of them.
+/// Whether there is news since the last call.
+pub(super) fn have_changed() -> bool {
+    CHANGED.swap(false, Ordering::Relaxed)
+}
+
+/// Everything that is wrong.
 pub(crate) fn all() -> Vec<String> {
-    let mut all = COMPLAINTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    all.extend(latest.iter().filter_map(|latest| latest.wrong.clone()));
-    all
+    let wrong = |latest: &Latest| latest.wrong.clone();
+    latest().iter().flat_map(wrong).collect()
+}
+
+/// All doubts.
+pub(crate) fn doubts() -> Vec<String> {
+    let doubts = |latest: &Latest| latest.doubts.clone();
+    latest().iter().flat_map(doubts).collect()
 }

@@ -10,11 +10,12 @@ use berth_placement::RefusalKind;
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
 use crate::site::settings;
+use crate::slurmd::complaints::{self, About};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{complaints, thread};
+use crate::slurmd::thread;
 
-/// The time until slurmd tries again to make a key.
-const AGAIN: Duration = Duration::from_secs(60);
+/// The time until a launch tries again to make a key.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// slurmd keeps its key for as long as it runs.
 static KEY: OnceLock<Key> = OnceLock::new();
@@ -113,16 +114,15 @@ fn made(node_name: &str) -> Option<Key> {
         dir.prepare().map_err(|why| why.to_string())?;
         Key::read_or_make(&dir).map_err(|why| why.to_string())
     });
-    match made {
-        Ok(key) => Some(key),
-        Err(why) => {
-            let why = format!(
-                "slurmd has no key for its messages to slurmstepd: {why}; until it has one, tasks \
-                 keep their step's CPUs, without placement"
-            );
-            log::error!("{why}");
-            complaints::add(why);
-            None
-        }
+    let wrong = made.as_ref().err().map(|why| {
+        format!(
+            "slurmd has no key for its messages to slurmstepd: {why}; until it has one, tasks \
+             keep their step's CPUs, without placement"
+        )
+    });
+    if let Some(why) = &wrong {
+        log::error!("{why}");
     }
+    complaints::set(About::Key, wrong, None);
+    made.ok()
 }

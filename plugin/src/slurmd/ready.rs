@@ -14,9 +14,8 @@ use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
-use crate::slurmd::{
-    complaints, counting, cpusets, discovery, key, pools, reserved, thread, worker,
-};
+use crate::slurmd::complaints::{self, About};
+use crate::slurmd::{counting, cpusets, discovery, key, pools, reserved, thread, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -44,13 +43,13 @@ fn is_in_plugstack() -> bool {
 /// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per
 /// node, not once per job.
 pub(crate) fn in_plugstack(found: Vec<Complaint>) {
-    for complaint in found {
+    for complaint in &found {
         log::error!("{}", complaint.text);
-        match complaint.is_unknown_key {
-            true => complaints::doubt(complaint.text),
-            false => complaints::add(complaint.text),
-        };
     }
+    let (doubts, wrong): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.is_unknown_key);
+    let text = |one: Complaint| one.text;
+    let (wrong, doubts) = (wrong.into_iter().map(text), doubts.into_iter().map(text));
+    complaints::set(About::Settings, wrong, doubts);
     announce::in_plugstack();
 }
 
@@ -172,9 +171,10 @@ fn tidy_cgroups() {
 
 /// Logs what slurmd and Slurm's cgroups make of the machine, if that is not all that hwloc finds.
 fn tell_counts(here: &Node) {
-    if let Some(why) = other_shape(here) {
+    let other_shape = other_shape(here);
+    complaints::set(About::Shape, other_shape.clone(), None);
+    if let Some(why) = other_shape {
         log::warn!("{why}");
-        complaints::add(why);
     } else if let Some(counts) = other_counts(here) {
         log::info!("{counts}");
     }

@@ -5,10 +5,11 @@ use berth_placement::owned::Reserved;
 use berth_placement::{CpuSet, Node, Plan};
 
 use crate::site::standing::Abi;
-use crate::slurmd::{complaints, worker};
+use crate::slurmd::complaints::{self, About};
+use crate::slurmd::worker;
 
 /// Looks at a plan; from a hook. A step that has nothing else runs on reserved CPUs: an error, also for
-/// `berth doctor` until slurmd starts again.
+/// `berth doctor` until slurmd reads its settings again.
 pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
     let decision = &plan.decision;
     if decision.reserved == Reserved::Nothing {
@@ -19,29 +20,34 @@ pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
     let is_new = match has_no_others {
         true => {
             log::error!("{}, CPUs {}: {ONLY}", who(), decision.own);
-            complaints::add(ONLY.into())
+            complaints::set(About::OnlyReserved, Some(ONLY.into()), None)
         }
-        false => complaints::doubt(SOME.into()),
+        false => complaints::set(About::SomeReserved, None, Some(SOME.into())),
     };
     if is_new {
         worker::announce_again();
     }
 }
 
-/// Reserved CPUs that the machine does not have may be meant for others; when slurmd gets ready.
+/// Reserved CPUs that the machine does not have may be meant for others; when slurmd gets ready. What earlier steps had
+/// no longer counts, because slurm.conf may name the CPUs now.
 pub(crate) fn compare(reserved: &CpuSet, node: &Node) {
-    let Some(machine) = node.machine() else {
-        return;
-    };
-    let missing = reserved.difference(machine.cpus());
-    if !missing.is_empty() {
-        let why = format!(
-            "reserved= in plugstack.conf names CPUs {missing}, which are not online on this node \
-             (CPUs {}); correct the list, or bring them online",
-            machine.cpus()
-        );
+    let missing = node.machine().and_then(|machine| {
+        let missing = reserved.difference(machine.cpus());
+        (!missing.is_empty()).then(|| {
+            format!(
+                "reserved= in plugstack.conf names CPUs {missing}, which are not online on this node \
+                 (CPUs {}); correct the list, or bring them online",
+                machine.cpus()
+            )
+        })
+    });
+    if let Some(why) = &missing {
         log::warn!("{why}");
-        complaints::doubt(why);
+    }
+    complaints::set(About::Reserved, None, missing);
+    for about in [About::OnlyReserved, About::SomeReserved] {
+        complaints::set(about, None, None);
     }
 }
 

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::site::standing::Abi;
-use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, key, pools, thread};
+use crate::slurmd::{
+    abandoned, announce, complaints, counting, cpusets, discovery, key, pools, thread,
+};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
@@ -163,7 +165,8 @@ fn work() {
         let has_changed = looks.is_some_and(|node| look(node, &mut times));
         let is_back = due.key && look_at_key(node_name.as_deref(), &mut times);
         let is_lost = due.key && announce::is_lost();
-        if due.announce || has_changed || is_back || is_lost {
+        let has_news = complaints::have_changed();
+        if due.announce || has_changed || has_news || is_back || is_lost {
             announce::again();
         }
         if due.count {

@@ -1,5 +1,7 @@
 //! The checks of the files in a node's state directory.
 
+use std::io::ErrorKind;
+
 use berth_host::counters::{self as counts, Counters};
 use berth_host::key::{self as keys, Key};
 use berth_host::trusted_file::ReadError;
@@ -7,7 +9,7 @@ use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
 use berth_placement::Machine;
 use berth_placement::sets::count::{counted, either};
 use berth_site::announcement::Announcement;
-use nix::unistd::Uid;
+use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well, Wrong};
@@ -54,7 +56,8 @@ pub(super) fn machine(checks: &mut Checks, dir: &StateDir, machine: Option<&Mach
     }
 }
 
-/// Checks slurmd's key. Without it slurmstepd does not trust slurmd's plans, and no step is placed.
+/// Checks slurmd's key. Without it slurmstepd does not trust slurmd's plans, and no step is placed. slurmd makes a missing
+/// one at the next launch, if it can.
 pub(super) fn key(checks: &mut Checks, dir: &StateDir) {
     if !Uid::effective().is_root() {
         return;
@@ -62,6 +65,9 @@ pub(super) fn key(checks: &mut Checks, dir: &StateDir) {
     let path = dir.path().join(keys::NAME);
     let (verdict, text) = match Key::read(dir) {
         Ok(_) => (Well, "slurmd's key is there, for root alone".into()),
+        Err(why) if why.kind() == ErrorKind::NotFound && is_writable(dir) => {
+            (Well, "slurmd makes its key at the next launch".into())
+        }
         Err(why) => (
             Wrong,
             format!(
@@ -71,6 +77,10 @@ pub(super) fn key(checks: &mut Checks, dir: &StateDir) {
         ),
     };
     checks.add(verdict, "key", text, path.display());
+}
+
+fn is_writable(dir: &StateDir) -> bool {
+    dir.check().is_ok() && access(dir.path(), AccessFlags::W_OK).is_ok()
 }
 
 /// Checks that the ledger can be read.
