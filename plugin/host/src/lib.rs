@@ -41,6 +41,7 @@ pub mod migrate;
 pub mod nice;
 pub mod online;
 pub mod plugstack;
+mod process_stat;
 pub mod script_file;
 pub mod site_file;
 mod spawn;
@@ -53,6 +54,7 @@ pub use affinity::{AffinityError, Reachable, affinity_of, reachable, set_affinit
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
+pub use process_stat::living_thread;
 pub use state::{StateDir, StateError};
 pub use threads::bind_threads;
 pub use trust::TrustError;

@@ -12,6 +12,7 @@ use berth_placement::{NodeSet, NumaId};
 use libc::{c_int, pid_t};
 
 use crate::kernel_text;
+use crate::process_stat::living_thread;
 
 const NODES: &str = "/sys/devices/system/node";
 /// Pages of the address space that one slice looks at: 16 MiB with pages of 4 KiB.
@@ -65,6 +66,8 @@ impl Moving {
     /// # Errors
     /// The kernel's answer: `ENOENT` or `ESRCH` if the process has ended.
     pub fn begin(pid: pid_t, from: &NodeSet, to: &NodeSet) -> io::Result<Self> {
+        // A first thread that has ended has no memory.
+        let pid = living_thread(pid).unwrap_or(pid);
         let pagemap = File::open(format!("/proc/{pid}/pagemap"))?;
         let maps = File::open(format!("/proc/{pid}/maps"))?.take(MOST_MAPS);
         let page = page_size();

@@ -47,7 +47,7 @@ fn bind(thread: pid_t, cpus: &CpuSet, had: Option<&CpuSet>) -> Result<bool, Affi
 }
 
 /// The threads of a process, its first one if they cannot be listed.
-fn threads(pid: pid_t) -> Vec<pid_t> {
+pub(crate) fn threads(pid: pid_t) -> Vec<pid_t> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return vec![pid];
     };

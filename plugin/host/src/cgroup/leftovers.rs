@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::{Folder, Name, Place};
-use crate::kernel_text;
+use crate::process_stat::living_thread;
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
@@ -74,13 +74,9 @@ impl Walk {
 /// it is another process, what is left stays until the next look.
 fn is_alive(pid: u32) -> bool {
     let is_roots = || fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == 0);
-    let stat = kernel_text::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before may have brackets.
-    let state = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.trim_start().chars().next());
-    state.is_some_and(|state| !"ZX".contains(state)) && is_roots()
+    let number = libc::pid_t::try_from(pid).ok();
+    let lives = number.is_some_and(|pid| living_thread(pid).is_some());
+    lives && is_roots()
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! In: a number and a start time, because numbers are used again. Out: yes or no. Numbers of another PID namespace
 //! have no meaning here; such a process is known by the lock that it holds on its slot.
 
-use std::fs;
 use std::io;
 
 use libc::pid_t;
 
 use super::frozen::{frozen, is_frozen};
+use crate::process_stat::Stat;
 
 /// A process, distinguished from later ones with the same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -108,24 +108,10 @@ impl Task {
     }
 }
 
-/// Place of the start time behind the program's name (proc(5), field 22).
-const START: usize = 19;
-
-/// The part of `/proc/PID/stat` after the name, which may contain anything.
 fn find(pid: pid_t) -> Found {
-    let text = match fs::read(format!("/proc/{pid}/stat")) {
-        Ok(text) => text,
-        Err(why) => return without(&why),
-    };
-    let behind = text.iter().rposition(|byte| *byte == b')');
-    let rest = behind.and_then(|at| text.get(at + 1..)).unwrap_or_default();
-    let rest = String::from_utf8_lossy(rest);
-    let mut fields = rest.split_whitespace();
-    let state = fields.next().and_then(|state| state.chars().next());
-    let start = fields.nth(START - 1).and_then(|start| start.parse().ok());
-    match (state, start) {
-        (Some(state), Some(start)) => Found::Process(state, start),
-        _ => Found::Unknown,
+    match Stat::of(pid) {
+        Ok(stat) => Found::Process(stat.state, stat.start),
+        Err(why) => without(&why),
     }
 }
 
@@ -143,6 +129,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::process_stat::tests::Leaderless;
 
     #[test]
     fn the_living_and_the_dead() {
@@ -184,6 +171,20 @@ mod tests {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    #[test]
+    fn a_process_without_its_first_thread_lives_and_can_be_stopped() {
+        let child = Leaderless::start();
+        let (process, task) = (Process::of(child.0).unwrap(), Task::of(child.0));
+        assert!(process.is_alive() && !task.is_stopped());
+        // SAFETY: it is this test's own child.
+        unsafe { libc::kill(child.0, libc::SIGSTOP) };
+        while !task.is_stopped() {
+            std::thread::yield_now();
+        }
+        child.end();
+        assert!(!process.is_alive());
     }
 
     #[test]

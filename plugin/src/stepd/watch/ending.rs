@@ -3,7 +3,7 @@
 
 use std::io::ErrorKind;
 
-use berth_host::kernel_text;
+use berth_host::{kernel_text, living_thread};
 use libc::pid_t;
 
 /// SIGTERM in the masks of /proc.
@@ -42,7 +42,12 @@ impl Tasks {
 /// `None` if the kernel does not answer, and inside it `None` if the task is gone.
 fn look(pid: pid_t) -> Option<Option<Signs>> {
     match kernel_text::read(format!("/proc/{pid}/status")) {
-        Ok(status) => Some(Some(Signs::of(&status))),
+        Ok(status) => {
+            let signs = Signs::of(&status);
+            // The first thread may end before the others.
+            let is_zombie = signs.is_zombie && living_thread(pid).is_none();
+            Some(Some(Signs { is_zombie, ..signs }))
+        }
         Err(why) if why.kind() == ErrorKind::NotFound => Some(None),
         Err(why) if why.raw_os_error() == Some(libc::ESRCH) => Some(None),
         Err(_) => None,
