@@ -227,7 +227,7 @@ fn the_nodes_facts_are_the_owners_alone_and_replace_a_prologs_answer() {
         .trim()
         .to_owned();
     let folder = world.cluster.wait_for("the node's facts", || {
-        let folder = jobs(&world.cluster, &nodes[0])?;
+        let folder = jobs(&world.cluster, &nodes[0])?.join(NOBODY.to_string());
         folder
             .join(format!("{job}.node"))
             .exists()
@@ -240,14 +240,14 @@ fn the_nodes_facts_are_the_owners_alone_and_replace_a_prologs_answer() {
     let above = folder
         .ancestors()
         .take_while(|path| path.starts_with(world.cluster.folder()));
-    for folder in above.skip(1) {
+    for folder in above.skip(2) {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(folder, mode).unwrap();
     }
     assert!(read_as(NOBODY, &facts), "its owner may read it");
     assert!(read_as(NOBODY, &answer), "its owner may read it");
     assert!(!read_as(NOBODY - 1, &facts), "nobody else may");
-    assert!(!read_as(NOBODY - 1, &folder), "nobody may list them");
+    assert!(!read_as(NOBODY, &folder), "nobody may list them");
     // No prolog has kept an answer: then slurmstepd's facts have the GPUs.
     fs::remove_file(&answer).unwrap();
     // A file that somebody else could have written counts for nothing.

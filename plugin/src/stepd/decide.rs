@@ -184,6 +184,7 @@ impl Case<'_> {
         self.step.cpuset.as_ref().map(|wish| Wanted {
             wish,
             key: self.who.key,
+            uid: self.who.uid,
             dir: &self.who.dir,
             node: &self.node,
         })
@@ -262,7 +263,7 @@ impl Case<'_> {
                 cpus: cpuset.cpus.clone(),
                 line: cpuset.line.clone(),
             };
-            kept.keep(&self.who.dir, self.who.key.job);
+            kept.keep(&self.who.dir, self.who.uid, self.who.key.job);
         }
     }
 

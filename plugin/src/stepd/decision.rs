@@ -119,7 +119,7 @@ fn put(
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
 fn joined(who: &Who<'_>, heard: &mut Handover) -> Result<Option<Account>, String> {
-    match JobCpuset::read(&who.dir, who.key.job) {
+    match JobCpuset::read(&who.dir, who.uid, who.key.job) {
         Some(kept) => who.locked(|session| inside_job(who, session, (heard, kept))),
         None => Ok(None),
     }

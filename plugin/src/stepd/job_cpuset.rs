@@ -26,16 +26,15 @@ pub(super) struct JobCpuset {
 
 impl JobCpuset {
     /// The job's; none if none of its steps has chosen one here.
-    pub(super) fn read(dir: &StateDir, job: u32) -> Option<Self> {
-        let text = job_files::read(dir, job, Kind::Cpuset).ok()?;
+    pub(super) fn read(dir: &StateDir, uid: u32, job: u32) -> Option<Self> {
+        let text = job_files::read_of(dir, uid, (job, Kind::Cpuset)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
     /// Keeps it for the job's next step.
-    pub(super) fn keep(&self, dir: &StateDir, job: u32) {
-        let root = 0;
+    pub(super) fn keep(&self, dir: &StateDir, uid: u32, job: u32) {
         let text = serde_json::to_vec(self).unwrap_or_default();
-        if let Err(why) = job_files::put(dir, (job, Kind::Cpuset), root, &text) {
+        if let Err(why) = job_files::put(dir, (job, Kind::Cpuset), uid, &text) {
             log::debug!("job={job} the CPUs of its cpuset are not kept: {why}");
         }
     }
@@ -51,6 +50,7 @@ pub(super) struct Inside {
 pub(super) struct Wanted<'a> {
     pub wish: &'a CpusetWish,
     pub key: StepKey,
+    pub uid: u32,
     pub dir: &'a StateDir,
     pub node: &'a Node,
 }
@@ -160,7 +160,7 @@ impl Wanted<'_> {
         let before = self
             .wish
             .of_job
-            .then(|| JobCpuset::read(self.dir, self.key.job));
+            .then(|| JobCpuset::read(self.dir, self.uid, self.key.job));
         let before = before.flatten().filter(|known| known.request == *request);
         // A job that was requeued may own others now.
         let is_exclusive = attributes(request).has(Attribute::CpuExclusive);

@@ -7,7 +7,7 @@ use berth_placement::{CpuId, CpuSet};
 use slurm_sys::{StepRecord, TypedGres};
 
 use crate::site::{node, settings};
-use crate::stepd::state::STATE;
+use crate::stepd::state::{JobFiles, STATE};
 
 /// One MiB: Slurm counts memory in these.
 const MIB: u64 = 1 << 20;
@@ -22,8 +22,8 @@ pub(crate) fn leave(record: &StepRecord<'_>) {
 
 /// The step has ended: its job's files may be removed some time after no other step lives.
 pub(crate) fn step_has_ended() {
-    if let Some((dir, job, _)) = STATE.job_files.get() {
-        job_files::renew(dir, *job);
+    if let Some(files) = STATE.job_files.get() {
+        job_files::renew(&files.dir, files.owner, files.job);
     }
 }
 
@@ -47,8 +47,13 @@ fn left(record: &StepRecord<'_>) -> Result<(), String> {
     };
     let living = job_files::begin_step(&dir, job).map_err(|why| why.to_string())?;
     // Slurm calls pre_setuid once; a second call would be about the same job.
-    let (dir, _, _) = STATE.job_files.get_or_init(|| (dir, job, living));
-    let known = job_files::read(dir, job, Kind::Node).ok();
+    let files = STATE.job_files.get_or_init(|| JobFiles {
+        dir,
+        owner: facts.uid,
+        job,
+        _living: living,
+    });
+    let known = job_files::read_of(&files.dir, facts.uid, (job, Kind::Node)).ok();
     let known = known.and_then(|text| NodeFacts::read(&text, job, &facts.node));
     let known = known.filter(|known| known.is_same_allocation(&facts));
     if known.as_ref().is_some_and(NodeFacts::knows_limits) {
@@ -59,7 +64,12 @@ fn left(record: &StepRecord<'_>) -> Result<(), String> {
     facts.limits_asked = known
         .map_or(0, |known| known.limits_asked)
         .saturating_add(1);
-    let put = job_files::put(dir, (job, Kind::Node), facts.uid, facts.text().as_bytes());
+    let put = job_files::put(
+        &files.dir,
+        (job, Kind::Node),
+        facts.uid,
+        facts.text().as_bytes(),
+    );
     put.map_err(|why| why.to_string())
 }
 

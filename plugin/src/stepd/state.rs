@@ -24,6 +24,14 @@ use crate::stepd::{pe_files, pool, task_env, task_memory};
 /// slurmstepd's state.
 pub(crate) static STATE: State = State::new();
 
+/// Where this step has left facts about its job, and the lock by which others see that the step lives.
+pub(crate) struct JobFiles {
+    pub dir: StateDir,
+    pub owner: u32,
+    pub job: u32,
+    pub _living: Living,
+}
+
 /// slurmstepd's knowledge of its step. Each part names the hook that writes it.
 pub(crate) struct State {
     /// The texts of berth's own options; `None` if there is none. Written by the options' callback;
@@ -51,9 +59,8 @@ pub(crate) struct State {
     /// `user_init`.
     pub files_asked: OnceLock<pe_files::Asked>,
 
-    /// The state directory and the job of which this step has left facts for `berth env`, and the lock by which others
-    /// see that the step lives. Written by `pre_setuid`; read when the step has ended.
-    pub job_files: OnceLock<(StateDir, u32, Living)>,
+    /// The job of which this step has left facts for `berth env`. Written by `pre_setuid`; read when the step has ended.
+    pub job_files: OnceLock<JobFiles>,
 
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,

@@ -1,5 +1,5 @@
-//! Lets one user read a file of root's: an access control list, as acl(5) describes it.
-//! In: a path and a user. Out: the list at the file, or the system's error.
+//! Lets one user pass through a folder of root's: an access control list, as acl(5) describes it.
+//! In: a path and a user. Out: the list at the folder, or the system's error.
 
 use std::ffi::CString;
 use std::io;
@@ -16,11 +16,11 @@ const OTHER: u16 = 0x20;
 /// The number of entries that name nobody.
 const NOBODY: u32 = u32::MAX;
 
-const READ: u16 = 4;
-const READ_AND_WRITE: u16 = 6;
+const PASS: u16 = 1;
+const ALL: u16 = 7;
 
-/// Lets the user read the file, and its group and all others not.
-pub(super) fn let_read(path: &Path, uid: u32) -> io::Result<()> {
+/// Lets the user pass, and the folder's group and all others not.
+pub(super) fn let_pass(path: &Path, uid: u32) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let name = c"system.posix_acl_access";
     let list = list(uid);
@@ -42,10 +42,10 @@ pub(super) fn let_read(path: &Path, uid: u32) -> io::Result<()> {
 
 fn list(uid: u32) -> Vec<u8> {
     let entries = [
-        (USER_OBJ, READ_AND_WRITE, NOBODY),
-        (USER, READ, uid),
+        (USER_OBJ, ALL, NOBODY),
+        (USER, PASS, uid),
         (GROUP_OBJ, 0, NOBODY),
-        (MASK, READ, NOBODY),
+        (MASK, PASS, NOBODY),
         (OTHER, 0, NOBODY),
     ];
     let mut bytes = VERSION.to_le_bytes().to_vec();

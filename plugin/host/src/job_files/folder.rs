@@ -1,6 +1,7 @@
-//! The folder of a node's jobs: every user may pass through it to a file of a known name, and nobody
-//! may list it. Only root writes there.
+//! The folder of a node's jobs, and in it one for each user, with the files of the user's jobs. Every user may pass
+//! through the former, and nobody may list it; through the latter only its user. Only root writes there.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -9,8 +10,10 @@ use std::path::PathBuf;
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
+use nix::unistd::Uid;
 use thiserror::Error;
 
+use super::acl;
 use crate::atomic_file::WriteError;
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
@@ -19,6 +22,9 @@ use crate::trusted_file::{self, ReadError};
 /// Its name in the node's state directory.
 const NAME: &str = "jobs";
 const FOLDER_MODE: u32 = 0o711;
+const USER_MODE: u32 = 0o700;
+/// More users than have jobs on a node.
+const MOST_USERS: usize = 1 << 16;
 /// Bytes of a file: the answer for a job of ten thousand unlike nodes fits.
 pub(super) const MOST: u64 = 1 << 20;
 
@@ -56,7 +62,7 @@ pub enum JobFilesError {
         /// How many they are.
         bytes: usize,
     },
-    /// So many jobs have files that no further one gets one.
+    /// So many jobs of a user have files that no further one gets one.
     #[error("{most} jobs have files in {path} already")]
     Full {
         /// The folder.
@@ -80,18 +86,54 @@ pub(super) fn path(dir: &StateDir) -> PathBuf {
     dir.path().join(NAME)
 }
 
+/// The folder of a user's jobs.
+pub(super) fn of_user(dir: &StateDir, owner: u32) -> PathBuf {
+    path(dir).join(owner.to_string())
+}
+
+/// For root: the folders of all users, and the outer one, in which releases before had all files.
+pub(super) fn all(dir: &StateDir) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path(dir)).into_iter().flatten().flatten();
+    let is_user = |name: &OsStr| {
+        name.to_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    let users = entries.filter(|entry| is_user(&entry.file_name()));
+    let users = users.take(MOST_USERS).map(|entry| entry.path());
+    users.chain([path(dir)]).collect()
+}
+
 /// Makes the folder if it is missing, and checks it.
 ///
 /// # Errors
 /// A folder that cannot be made, or that somebody else could have prepared.
 pub fn prepare(dir: &StateDir) -> Result<(), JobFilesError> {
-    let path = path(dir);
+    make(path(dir), FOLDER_MODE)
+}
+
+/// The same for the folder of a user's jobs. Where the file system has no access control lists only root may read there:
+/// the user's berth env then asks slurmctld alone.
+pub(super) fn prepare_for(dir: &StateDir, owner: u32) -> Result<PathBuf, JobFilesError> {
+    prepare(dir)?;
+    let path = of_user(dir, owner);
+    if owner == 0 {
+        return make(path.clone(), USER_MODE).map(|()| path);
+    }
+    let is_new = !path.exists();
+    make(path.clone(), USER_MODE)?;
+    if is_new {
+        let _ = acl::let_pass(&path, owner);
+    }
+    Ok(path)
+}
+
+fn make(path: PathBuf, mode: u32) -> Result<(), JobFilesError> {
     match trust::check_directory(&path) {
         Err(TrustError::Look { why, .. }) if why.kind() == io::ErrorKind::NotFound => {}
         checked => return Ok(checked?),
     }
-    match DirBuilder::new().mode(FOLDER_MODE).create(&path) {
-        Ok(()) => fs::set_permissions(&path, Permissions::from_mode(FOLDER_MODE)),
+    match DirBuilder::new().mode(mode).create(&path) {
+        Ok(()) => fs::set_permissions(&path, Permissions::from_mode(mode)),
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(why) => Err(why),
     }
@@ -102,26 +144,52 @@ pub fn prepare(dir: &StateDir) -> Result<(), JobFilesError> {
     Ok(trust::check_directory(&path)?)
 }
 
+/// A file of a job: root knows the folders of all users, and takes the newest; a user has one.
+fn file(dir: &StateDir, job: u32, kind: Kind) -> PathBuf {
+    let own = Uid::effective();
+    let name = kind.name(job);
+    let folders = match own.is_root() {
+        true => all(dir),
+        false => Vec::new(),
+    };
+    let found = folders.into_iter().filter_map(|folder| {
+        let file = folder.join(&name);
+        let changed = fs::symlink_metadata(&file).and_then(|found| found.modified());
+        Some((changed.ok()?, file))
+    });
+    let newest = found.max_by_key(|(changed, _)| *changed);
+    newest.map_or_else(|| of_user(dir, own.as_raw()).join(&name), |(_, file)| file)
+}
+
 /// Reads a file of a job, as only root can have written it.
 ///
 /// # Errors
 /// No such file, or one that cannot be trusted or read.
 pub fn read(dir: &StateDir, job: u32, kind: Kind) -> Result<Vec<u8>, ReadError> {
-    trusted_file::read(&path(dir).join(kind.name(job)), MOST)
+    trusted_file::read(&file(dir, job, kind), MOST)
+}
+
+/// The same for who knows whose job it is: no other folder is looked at.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_of(dir: &StateDir, owner: u32, (job, kind): (u32, Kind)) -> Result<Vec<u8>, ReadError> {
+    trusted_file::read(&of_user(dir, owner).join(kind.name(job)), MOST)
 }
 
 /// For root: removes a file of a job.
 pub fn forget(dir: &StateDir, job: u32, kind: Kind) {
-    // It may not exist.
-    let _ = fs::remove_file(path(dir).join(kind.name(job)));
+    for folder in all(dir) {
+        // It may not exist.
+        let _ = fs::remove_file(folder.join(kind.name(job)));
+    }
 }
 
-/// For root: the files of a job count as new, because a step of it has just ended and its epilog may
-/// come.
-pub fn renew(dir: &StateDir, job: u32) {
+/// For root: the files of a job count as new, because a step of it has just ended and its epilog may come.
+pub fn renew(dir: &StateDir, owner: u32, job: u32) {
     let now = TimeSpec::UTIME_NOW;
     for kind in [Kind::Node, Kind::Answer, Kind::Cpuset] {
-        let file = path(dir).join(kind.name(job));
+        let file = of_user(dir, owner).join(kind.name(job));
         // It may not exist.
         let _ = utimensat(AT_FDCWD, &file, &now, &now, UtimensatFlags::NoFollowSymlink);
     }

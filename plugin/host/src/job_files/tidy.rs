@@ -1,11 +1,11 @@
 //! Files of jobs that are over. No hook of Slurm's sees a job's end on a node before its epilog has run,
 //! so each step holds a lock while it lives ([`super::living`]), and a job without a living step is over once
-//! nothing of it has changed for a while. The number of jobs with files has a bound.
+//! nothing of it has changed for a while. The number of a user's jobs with files has a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::folder::{self, JobFilesError};
@@ -15,11 +15,11 @@ use crate::state::StateDir;
 
 /// An epilog begins well before that.
 const AGE: Duration = Duration::from_secs(600);
-/// With more jobs than this those that are over are looked for.
+/// With more jobs of a user than this those that are over are looked for.
 const MANY: usize = 64;
-/// No more jobs than this have files.
+/// No more jobs of a user than this have files.
 const MOST: usize = 512;
-/// Files that are looked at in one go.
+/// Files of a folder that are looked at in one go.
 const MOST_FILES: usize = 1 << 16;
 
 /// The files of one job.
@@ -30,10 +30,20 @@ struct OfJob {
     is_young: bool,
 }
 
-/// Removes the files of jobs that are over.
+/// Removes the files of jobs that are over, and the folders of users that have none left.
 pub fn tidy(dir: &StateDir) {
     let living = Asked::of(dir);
-    for (job, of_job) in jobs(dir) {
+    for folder in folder::all(dir) {
+        tidy_folder(&folder, &living);
+        if folder != folder::path(dir) {
+            // It stays as long as there is a file in it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn tidy_folder(folder: &Path, living: &Asked) {
+    for (job, of_job) in jobs(folder) {
         if !of_job.is_young && !living.lives(job) {
             for path in &of_job.files {
                 // A file that is gone already needs nothing.
@@ -43,31 +53,31 @@ pub fn tidy(dir: &StateDir) {
     }
 }
 
-/// The same if there are many jobs with files.
-pub(super) fn make_room(dir: &StateDir) -> Result<(), JobFilesError> {
-    if count(dir) <= MANY {
+/// The same for a user's folder, if there are many jobs with files.
+pub(super) fn make_room(dir: &StateDir, folder: &Path) -> Result<(), JobFilesError> {
+    if count(folder) <= MANY {
         return Ok(());
     }
-    tidy(dir);
-    match count(dir) < MOST {
+    tidy_folder(folder, &Asked::of(dir));
+    match count(folder) < MOST {
         true => Ok(()),
         false => Err(JobFilesError::Full {
-            path: folder::path(dir),
+            path: folder.into(),
             most: MOST,
         }),
     }
 }
 
 /// How many jobs have files; this looks at names alone.
-fn count(dir: &StateDir) -> usize {
-    let jobs: BTreeSet<u32> = entries(dir)
+fn count(folder: &Path) -> usize {
+    let jobs: BTreeSet<u32> = entries(folder)
         .filter_map(|entry| job_of(&entry.file_name()))
         .collect();
     jobs.len()
 }
 
-fn entries(dir: &StateDir) -> impl Iterator<Item = DirEntry> {
-    let entries = fs::read_dir(folder::path(dir)).into_iter().flatten();
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
     entries.flatten().take(MOST_FILES)
 }
 
@@ -79,9 +89,9 @@ fn job_of(name: &OsStr) -> Option<u32> {
 }
 
 /// The files by job; those of a writer that has died count, and names of another kind do not.
-fn jobs(dir: &StateDir) -> BTreeMap<u32, OfJob> {
+fn jobs(folder: &Path) -> BTreeMap<u32, OfJob> {
     let mut jobs: BTreeMap<u32, OfJob> = BTreeMap::new();
-    for entry in entries(dir) {
+    for entry in entries(folder) {
         let Some(job) = job_of(&entry.file_name()) else {
             continue;
         };
@@ -109,11 +119,12 @@ mod tests {
         dir
     }
 
+    /// The files of root's own jobs, and the file of locks.
     fn names(dir: &StateDir) -> Vec<String> {
-        let entries = fs::read_dir(folder::path(dir)).unwrap();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let (own, outer) = (folder::of_user(dir, 0), folder::path(dir));
+        let all = entries(&own).chain(entries(&outer));
+        let names = all.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "0").collect();
         names.sort();
         names
     }
@@ -139,7 +150,7 @@ mod tests {
     fn set_changed(dir: &StateDir, which: &str, then: SystemTime) {
         for name in names(dir) {
             if name.starts_with(which) {
-                let path = folder::path(dir).join(name);
+                let path = folder::of_user(dir, 0).join(name);
                 let file = File::options().append(true).open(path).unwrap();
                 file.set_modified(then).unwrap();
             }
@@ -164,12 +175,12 @@ mod tests {
         drop(first);
         tidy(&dir);
         assert_eq!(names(&dir).len(), 3, "the other step lives");
-        renew(&dir, 7);
+        renew(&dir, 0, 7);
         drop(last);
         tidy(&dir);
         assert_eq!(names(&dir), ["7.answer", "7.node", "living"]);
         age(&dir, 7);
-        renew(&dir, 7);
+        renew(&dir, 0, 7);
         tidy(&dir);
         assert_eq!(names(&dir).len(), 3);
         age(&dir, 7);
@@ -215,6 +226,10 @@ mod tests {
         age(&dir, 4);
         put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap();
         assert!(read(&dir, 4, Kind::Node).is_err());
+        // Another user has room of his own.
+        let full = put(&dir, (1 << 21, Kind::Node), 0, b"x").unwrap_err();
+        assert!(matches!(full, JobFilesError::Full { .. }), "{full}");
+        put(&dir, (1 << 21, Kind::Node), 65_534, b"x").unwrap();
         let large = vec![b'x'; (1 << 20) + 1];
         let told = put(&dir, (3, Kind::Node), 0, &large).unwrap_err();
         assert!(matches!(told, JobFilesError::TooLarge { .. }), "{told}");
@@ -225,13 +240,17 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let dir = dir(&base);
         let path = folder::path(&dir);
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
-            0o711
-        );
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&path), 0o711);
         put(&dir, (7, Kind::Node), 65_534, b"x").unwrap();
         assert!(read(&dir, 7, Kind::Node).is_ok());
-        let file = path.join("7.node");
+        let users = folder::of_user(&dir, 65_534);
+        assert_eq!(
+            mode(&users) & 0o067,
+            0,
+            "only its user may pass, by the list"
+        );
+        let file = users.join("7.node");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
         assert!(read(&dir, 7, Kind::Node).is_err());
         fs::remove_file(&file).unwrap();
@@ -239,7 +258,33 @@ mod tests {
         assert!(read(&dir, 7, Kind::Node).is_err());
         fs::remove_file(&file).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(put(&dir, (7, Kind::Node), 0, b"x").is_err());
+        assert!(put(&dir, (7, Kind::Node), 65_534, b"x").is_err());
+    }
+
+    /// A user finds the facts of his own job by its number, and learns nothing of others' jobs.
+    #[test]
+    fn only_its_owner_passes_to_a_job_s_files() {
+        if !nix::unistd::Uid::effective().is_root() {
+            return;
+        }
+        let base = tempfile::tempdir().unwrap();
+        fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = dir(&base);
+        for (job, owner) in [(7, 65_533), (8, 65_534)] {
+            put(&dir, (job, Kind::Node), owner, b"x").unwrap();
+        }
+        let file = |job: u32, owner| folder::of_user(&dir, owner).join(format!("{job}.node"));
+        let sees = |user: u32, file: PathBuf| {
+            let mut stat = std::process::Command::new("stat");
+            let stat = std::os::unix::process::CommandExt::uid(&mut stat, user);
+            stat.arg(file).output().unwrap().status.success()
+        };
+        assert!(sees(65_533, file(7, 65_533)) && sees(65_534, file(8, 65_534)));
+        assert!(!sees(65_533, file(8, 65_534)) && !sees(65_534, file(7, 65_533)));
+        // A folder goes with its last file.
+        fs::remove_file(file(8, 65_534)).unwrap();
+        tidy(&dir);
+        assert!(!folder::of_user(&dir, 65_534).exists() && file(7, 65_533).exists());
     }
 
     #[test]

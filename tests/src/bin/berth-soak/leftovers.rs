@@ -135,7 +135,8 @@ fn is_fixed(path: &Path) -> bool {
 
 /// As if its job had ended, or the process that was killed while it wrote had died, a while ago.
 fn make_old(path: &Path) {
-    let in_jobs = path.parent().is_some_and(|folder| folder.ends_with("jobs"));
+    let mut folders = path.ancestors().skip(1).take(2);
+    let in_jobs = folders.any(|folder| folder.ends_with("jobs"));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_temporary = name.starts_with('.');
     if !in_jobs && !is_temporary {
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_tidied_by_its_age_is_made_old_and_nothing_else() {
         let state = tempfile::tempdir().unwrap();
-        fs::create_dir(state.path().join("jobs")).unwrap();
+        fs::create_dir_all(state.path().join("jobs/1000")).unwrap();
         let old = |name: &str| {
             let path = state.path().join(name);
             fs::write(&path, "").unwrap();
@@ -172,7 +173,7 @@ mod tests {
             let changed = fs::metadata(&path).unwrap().modified().unwrap();
             changed.elapsed().is_ok_and(|age| age >= EPILOGS)
         };
-        assert!(old("jobs/7.node"));
+        assert!(old("jobs/7.node") && old("jobs/1000/7.node"));
         assert!(old(".topology.22991.1820796174"), "of a killed writer");
         assert!(!old("topology") && !old("jobs.old"));
     }
