@@ -2,6 +2,7 @@
 //! it takes over, and the variables that it reads.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
@@ -97,14 +98,18 @@ impl<'a> Case<'a> {
 
     /// The value of an option that counts; one without a value has an empty one.
     pub(crate) fn has(&self, name: &str) -> Option<&str> {
-        let last = self.settings.iter().rev().find(|one| one.name == name)?;
+        let last = self.settings.iter().rfind(|one| one.name == name)?;
         Some(last.value.as_deref().unwrap_or_default())
+    }
+
+    /// The value of one of berth's own options, if it can be read.
+    pub(crate) fn own<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.has(name)?.parse().ok()
     }
 
     /// The variable that gives the value of an option that counts.
     pub(crate) fn variable_of(&self, name: &str) -> Option<&str> {
-        let last = self.settings.iter().rev().find(|one| one.name == name)?;
-        last.variable
+        self.settings.iter().rfind(|one| one.name == name)?.variable
     }
 
     /// The step's mapping.
@@ -233,20 +238,25 @@ impl<'a> Case<'a> {
         bind.contains("map_") || bind.contains("mask_")
     }
 
-    /// One edit as a repair.
+    /// Puts words behind the last option.
     pub(crate) fn insert(&self, words: &str) -> Option<Repair> {
-        self.command.insert(words).map(|edit| vec![edit])
+        self.command.insert(words)
+    }
+
+    /// Sets an option: a new value where it stands, else the option at the end.
+    pub(crate) fn set(&self, name: &str, value: &str, otherwise: &str) -> Option<Repair> {
+        self.command.set(&self.script.text, name, value, otherwise)
+    }
+
+    /// Takes an option away.
+    pub(crate) fn remove(&self, name: &str) -> Option<Repair> {
+        let given = self.command.given(name)?;
+        self.command.remove(&self.script.text, given)
     }
 
     /// Sets `--cpu-bind`.
     pub(crate) fn bind_to(&self, value: &str) -> Option<Repair> {
-        let edit = self.command.set(
-            &self.script.text,
-            "cpu-bind",
-            value,
-            &format!("--cpu-bind={value}"),
-        );
-        edit.map(|edit| vec![edit])
+        self.set("cpu-bind", value, &format!("--cpu-bind={value}"))
     }
 
     pub(crate) fn warning(&self, rule: &'static str, found: String, why: &str) -> Finding {

@@ -6,7 +6,7 @@ use berth_srun::Line;
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::Command as Program;
 
-use super::finding::Edit;
+use super::finding::{Edit, Repair};
 use crate::shell::Word;
 
 /// What a command is to a check.
@@ -63,18 +63,12 @@ impl Command {
     pub(crate) fn is_complete(&self) -> bool {
         let own = self.words.iter().take(self.line.own_words);
         // A value in a word of its own is one option's, however many words it becomes.
-        let values = |at: usize| {
-            self.line
-                .given
-                .iter()
-                .any(|given| given.words.contains(&at))
-        };
-        let mut loose = own
-            .enumerate()
-            .filter(|(at, word)| word.may_split && !values(*at));
+        let given = &self.line.given;
+        let is_value = |at: usize| given.iter().any(|given| given.words.contains(&at));
+        let mut loose = own.enumerate();
         let program = self.program().first();
         !self.line.is_unsure()
-            && loose.next().is_none()
+            && !loose.any(|(at, word)| word.may_split && !is_value(at))
             && !program.is_some_and(|word| self.may_be_options(word))
     }
 
@@ -82,20 +76,13 @@ impl Command {
         if !word.may_split {
             return false;
         }
-        let name: String = word
-            .text
-            .trim_start_matches(['$', '{', '"'])
-            .chars()
-            .collect();
+        let name = word.text.trim_start_matches(['$', '{', '"']);
         let name = name.trim_end_matches(['}', '"', ']', '@', '*', '[']);
-        let value = self
-            .variables
-            .get(name)
-            .map(|variable| variable.value.as_str());
+        let variable = self.variables.get(name);
         let name = name.to_ascii_lowercase();
         name.is_empty()
             || name == "@"
-            || value.is_some_and(|value| value.trim_start().starts_with('-'))
+            || variable.is_some_and(|variable| variable.value.trim_start().starts_with('-'))
             || OPTIONS.iter().any(|part| name.contains(part))
     }
 
@@ -112,7 +99,7 @@ impl Command {
     }
 
     /// Puts words behind the last option.
-    pub(crate) fn insert(&self, words: &str) -> Option<Edit> {
+    pub(crate) fn insert(&self, words: &str) -> Option<Repair> {
         let last = self.line.given.iter().map(|given| given.words.end).max();
         let word = match last {
             Some(end) => self.words.get(end.checked_sub(1)?)?,
@@ -120,11 +107,11 @@ impl Command {
         };
         let text = format!(" {words}");
         let range = word.range.end..word.range.end;
-        (!word.range.is_empty()).then_some(Edit { range, text })
+        (!word.range.is_empty()).then(|| vec![Edit { range, text }])
     }
 
     /// Gives an option another value.
-    pub(crate) fn revalue(&self, text: &[u8], given: &Given, value: &str) -> Option<Edit> {
+    pub(crate) fn revalue(&self, text: &[u8], given: &Given, value: &str) -> Option<Repair> {
         let old = given.value.as_deref()?;
         let word = self.words.get(given.words.end.checked_sub(1)?)?;
         // Quotes around a value stay.
@@ -133,16 +120,18 @@ impl Command {
         let mut places = places.by_ref().filter(|(_, part)| *part == old.as_bytes());
         let (at, _) = places.next_back().filter(|_| !word.is_computed)?;
         let start = word.range.start + at;
-        Some(Edit {
+        Some(vec![Edit {
             range: start..start + old.len(),
             text: value.into(),
-        })
+        }])
     }
 
     /// Takes an option away, with the blanks before it on its line. Letters that share a word stay
     /// together.
-    pub(crate) fn remove(&self, text: &[u8], given: &Given) -> Option<Vec<Edit>> {
-        self.is_alone(given).then_some(())?;
+    pub(crate) fn remove(&self, text: &[u8], given: &Given) -> Option<Repair> {
+        let same = |other: &&Given| other.words.start == given.words.start;
+        let is_alone = self.line.given.iter().filter(same).count() == 1;
+        is_alone.then_some(())?;
         let words = self.words.get(given.words.clone())?;
         words.iter().map(|word| without(text, word)).collect()
     }
@@ -154,16 +143,11 @@ impl Command {
         name: &str,
         value: &str,
         otherwise: &str,
-    ) -> Option<Edit> {
+    ) -> Option<Repair> {
         match self.given(name) {
             Some(given) => self.revalue(text, given, value),
             None => self.insert(otherwise),
         }
-    }
-
-    fn is_alone(&self, given: &Given) -> bool {
-        let same = |other: &&Given| other.words.start == given.words.start;
-        self.line.given.iter().filter(same).count() == 1
     }
 }
 

@@ -3,7 +3,6 @@
 //! `berth plan`, with slurmctld's choice of nodes and cores.
 
 use berth_placement::sets::count::{counted, either};
-use std::str::FromStr;
 
 use berth_placement::{Level, Node, Rule};
 
@@ -40,11 +39,11 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
     let mut args = place.args.clone();
     let typed = &mut args.typed;
-    typed.binding = typed.binding.take().or(own(case, "binding"));
-    typed.core_kind = typed.core_kind.take().or(own(case, "core-kind"));
-    typed.near = typed.near.take().or(own(case, "near"));
-    typed.confine = typed.confine.take().or(own(case, "confine"));
-    typed.cpuset.asked = typed.cpuset.asked.take().or(own(case, "cpuset"));
+    typed.binding = typed.binding.take().or(case.own("binding"));
+    typed.core_kind = typed.core_kind.take().or(case.own("core-kind"));
+    typed.near = typed.near.take().or(case.own("near"));
+    typed.confine = typed.confine.take().or(case.own("confine"));
+    typed.cpuset.asked = typed.cpuset.asked.take().or(case.own("cpuset"));
     typed.mapping = MappingArgs(typed.mapping.0.take().or(case.mapping().ok()?));
     typed.slurm = Some(case.around.release);
     typed.job = job;
@@ -53,11 +52,6 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     args.read_job(case.around.world);
     args.find_defaults(case.around.world).ok()?;
     Some(args)
-}
-
-/// One of berth's own options.
-fn own<T: FromStr>(case: &Case<'_>, name: &str) -> Option<T> {
-    case.has(name)?.parse().ok()
 }
 
 /// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for

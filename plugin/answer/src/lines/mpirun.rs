@@ -2,49 +2,23 @@
 //! In: the words behind mpirun. Out: srun's options. Source: the manual of mpirun of Open MPI 5, options that place tasks
 //! or name them; requests.md's mapping language is PRRTE's.
 
+use super::job::base;
 use super::no_answer::NoLine;
 
 /// The names of the program.
 const NAMES: [&str; 4] = ["mpirun", "mpiexec", "orterun", "prterun"];
 
-/// Options that say nothing about places, with how many words each takes.
-const OTHERS: [(&str, usize); 30] = [
-    ("x", 1),
-    ("H", 1),
-    ("host", 1),
-    ("hostfile", 1),
-    ("machinefile", 1),
-    ("wdir", 1),
-    ("wd", 1),
-    ("output", 1),
-    ("output-filename", 1),
-    ("timeout", 1),
-    ("display", 1),
-    ("personality", 1),
-    ("prefix", 1),
-    ("mca", 2),
-    ("gmca", 2),
-    ("prtemca", 2),
-    ("pmixmca", 2),
-    ("report-bindings", 0),
-    ("oversubscribe", 0),
-    ("nooversubscribe", 0),
-    ("allow-run-as-root", 0),
-    ("display-map", 0),
-    ("display-allocation", 0),
-    ("tag-output", 0),
-    ("timestamp-output", 0),
-    ("verbose", 0),
-    ("v", 0),
-    ("quiet", 0),
-    ("q", 0),
-    ("forward-signals", 1),
+/// Options that say nothing about places, by how many words each takes.
+const OTHERS: [&str; 3] = [
+    "report-bindings oversubscribe nooversubscribe allow-run-as-root display-map display-allocation tag-output \
+     timestamp-output verbose v quiet q",
+    "x H host hostfile machinefile wdir wd output output-filename timeout display personality prefix forward-signals",
+    "mca gmca prtemca pmixmca",
 ];
 
 /// Whether a word is its name.
 pub(super) fn is_one(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or_default();
-    NAMES.contains(&name)
+    NAMES.contains(&base(word))
 }
 
 /// The options of an mpirun that number and place its tasks.
@@ -113,11 +87,11 @@ fn read(words: &[String]) -> Result<Asked, NoLine> {
             "N" | "npernode" => asked.map = Some(format!("ppr:{}:node", value()?)),
             "use-hwthread-cpus" => asked.counts_threads = true,
             _ => {
-                let known = OTHERS.iter().find(|(known, _)| *known == name);
-                let Some((_, count)) = known else {
+                let is_in = |names: &&str| names.split(' ').any(|known| known == name);
+                let Some(count) = OTHERS.iter().position(is_in) else {
                     return Err(NoLine::NotModelled(format!("{word} of mpirun")));
                 };
-                let left = count - usize::from(attached.is_some() && *count > 0);
+                let left = count - usize::from(attached.is_some() && count > 0);
                 words.by_ref().take(left).for_each(drop);
             }
         }

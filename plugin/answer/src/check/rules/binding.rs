@@ -10,11 +10,6 @@ use crate::check::command::{Command, Kind};
 use crate::check::finding::{Finding, Repair};
 use crate::check::planned;
 
-/// The `--binding` that counts, if it can be read.
-pub(super) fn binding(case: &Case<'_>) -> Option<Binding> {
-    case.has("binding")?.parse().ok()
-}
-
 /// The amount of a strategy that has one.
 fn amount(binding: &Binding) -> Option<u32> {
     match &binding.strategy {
@@ -29,7 +24,7 @@ pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
     case.command
         .given("binding")
         .or(case.command.given("berth-binding"))?;
-    let binding = binding(case)?;
+    let binding: Binding = case.own("binding")?;
     if !case.command.is_complete() || case.script.has_components {
         return None;
     }
@@ -121,14 +116,14 @@ pub(super) fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
         } else {
             value
         };
-        edits.push(case.command.set(&case.script.text, name, value, short)?);
+        edits.extend(case.set(name, value, short)?);
     }
     Some(edits)
 }
 
 /// Named cores where other jobs may be.
 pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
-    let binding = binding(case)?;
+    let binding: Binding = case.own("binding")?;
     let starts = match &binding.strategy {
         Strategy::Linear { start, .. } | Strategy::Striding { start, .. } => start.is_some(),
         Strategy::Explicit(_) => true,
@@ -142,15 +137,4 @@ pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
              is bound; a strategy without a start takes cores that are free",
         )
     })
-}
-
-/// A list of `--cpu-bind` beside it contradicts it.
-pub(super) fn beside_list(case: &Case<'_>) -> Option<Finding> {
-    let binding = binding(case).filter(|one| one.strategy != Strategy::None)?;
-    let given = case.command.given("cpu-bind").filter(|_| case.is_list())?;
-    case.asked.as_ref().ok()?;
-    let found = format!("--binding={binding} beside --cpu-bind={}", case.cpu_bind());
-    let why = "the step is refused: both say which CPUs the tasks get; drop one of them";
-    let finding = case.warning("binding-and-list", found, why);
-    Some(finding.or(case.command.remove(&case.script.text, given)))
 }

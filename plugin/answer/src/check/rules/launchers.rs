@@ -198,24 +198,8 @@ fn taskset(words: &[Word]) -> Option<Own<'_>> {
 }
 
 /// numactl's options that have a value.
-const VALUES: &[&str] = &[
-    "-C",
-    "-N",
-    "-m",
-    "-i",
-    "-p",
-    "-P",
-    "-w",
-    "-c",
-    "--physcpubind",
-    "--cpunodebind",
-    "--cpubind",
-    "--membind",
-    "--interleave",
-    "--preferred",
-    "--preferred-many",
-    "--weighted-interleave",
-];
+const VALUES: &str = "-C -N -m -i -p -P -w -c --physcpubind --cpunodebind --cpubind --membind --interleave --preferred \
+                      --preferred-many --weighted-interleave";
 
 /// numactl's options for CPUs; those for memory stay.
 fn numactl(words: &[Word]) -> Option<Own<'_>> {
@@ -233,7 +217,7 @@ fn numactl(words: &[Word]) -> Option<Own<'_>> {
             Some((name, value)) => (name, Some(value)),
             None => (word.text.as_str(), None),
         };
-        let own_words = if value.is_none() && VALUES.contains(&name) {
+        let own_words = if value.is_none() && VALUES.split(' ').any(|one| one == name) {
             2
         } else {
             1

@@ -55,7 +55,7 @@ fn per_cpu(case: &Case<'_>, memory: &str) -> Option<Repair> {
         _ => format!("{each}M"),
     };
     let mut edits = renamed(&case.script.text, job, given, "mem-per-cpu")?;
-    edits.push(job.revalue(&case.script.text, given, &value)?);
+    edits.extend(job.revalue(&case.script.text, given, &value)?);
     (each > 0).then_some(edits)
 }
 

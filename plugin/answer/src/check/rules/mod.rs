@@ -2,16 +2,14 @@
 //! repair it. A line without a trap must give no finding.
 
 mod binding;
-mod cpuset;
 mod gives_way;
 mod launchers;
 mod lists;
-mod mapping;
 mod memory;
 pub(super) mod mpi;
-mod near;
 mod openmp;
 pub(super) mod options;
+mod own;
 mod steps;
 mod values;
 
@@ -52,11 +50,10 @@ pub(super) const AT_SUBMISSION: &[&str] = &[
 /// Rules for a job: sbatch, salloc, and the directives of a script.
 pub(super) const JOB: &[Rule] = &[
     binding::never_fits,
-    mapping::never_fits,
-    mapping::contradicted,
-    near::contradicted,
-    cpuset::never_fits,
-    cpuset::little_choice,
+    own::mapping_never_fits,
+    own::contradicted,
+    own::cpuset_never_fits,
+    own::cpuset_has_little_choice,
     steps::tasks_and_nodes,
     steps::late_directives,
     launchers::none,
@@ -70,16 +67,14 @@ pub(super) const SRUN: &[Rule] = &[
     lists::on_part_of_a_node,
     lists::rank,
     binding::never_fits,
-    binding::beside_list,
     binding::start_on_shared_nodes,
-    mapping::never_fits,
-    mapping::contradicted,
-    near::contradicted,
+    own::mapping_never_fits,
+    own::contradicted,
     gives_way::level,
     gives_way::none,
-    cpuset::never_fits,
-    cpuset::little_choice,
-    cpuset::other_than_job,
+    own::cpuset_never_fits,
+    own::cpuset_has_little_choice,
+    own::cpuset_other_than_job,
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,

@@ -6,56 +6,21 @@ use crate::check::finding::{Edit, Finding};
 use crate::check::rules::openmp;
 
 /// Options with which the user places the ranks.
-const PLACEMENT: &[&str] = &[
-    "map-by",
-    "bind-to",
-    "rank-by",
-    "cpus-per-rank",
-    "cpus-per-proc",
-    "rankfile",
-    "rf",
-    "cpu-set",
-];
+const PLACEMENT: &str = "map-by bind-to rank-by cpus-per-rank cpus-per-proc rankfile rf cpu-set";
 
 /// What only Open MPI has.
-const OPEN: &[&str] = &["openmpi", "open-mpi", "ompi", "hpcx", "prte"];
+const OPEN: &str = "openmpi open-mpi ompi hpcx prte";
 
 /// What only other libraries have.
-const OTHER: &[&str] = &[
-    "impi",
-    "intel-mpi",
-    "intelmpi",
-    "intel_mpi",
-    "i_mpi",
-    "mpich",
-    "mvapich",
-    "psmpi",
-    "parastation",
-    "mpiexec.hydra",
-    "oneapi",
-    "platform_mpi",
-    "intel",
-];
+const OTHER: &str = "impi intel-mpi intelmpi intel_mpi i_mpi mpich mvapich psmpi parastation mpiexec.hydra oneapi \
+                     platform_mpi intel";
 
 /// Options of Open MPI's mpirun, and of others'.
-const OPEN_OPTIONS: &[&str] = &[
-    "--mca",
-    "-mca",
-    "--prtemca",
-    "-x",
-    "--report-bindings",
-    "--oversubscribe",
-    "--hostfile",
-];
-const OTHER_OPTIONS: &[&str] = &[
-    "-ppn",
-    "-perhost",
-    "-genv",
-    "-genvall",
-    "-env",
-    "-bootstrap",
-    "-print-rank-map",
-];
+const OPEN_OPTIONS: &str = "--mca -mca --prtemca -x --report-bindings --oversubscribe --hostfile";
+const OTHER_OPTIONS: &str = "-ppn -perhost -genv -genvall -env -bootstrap -print-rank-map";
+
+/// Commands whose words may name a library.
+const LOADERS: &str = "module ml source . export spack setenv mpiexec.hydra conda";
 
 /// Whose mpirun it is, as far as the script shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +32,20 @@ enum Library {
 
 /// The finding about an mpirun.
 pub(in crate::check) fn check(case: &Case<'_>) -> Option<Finding> {
-    let words = &case.command.words;
-    let is_placed = words.iter().any(|word| {
-        let name = word
-            .text
-            .trim_start_matches('-')
-            .split('=')
-            .next()
-            .unwrap_or_default();
-        word.text.starts_with('-') && PLACEMENT.contains(&name)
+    let words = case.command.words.iter().map(|word| word.text.as_str());
+    let mut options = words.filter_map(|text| text.strip_prefix('-'));
+    let is_placed = options.any(|option| {
+        let name = option.trim_start_matches('-').split('=').next();
+        name.is_some_and(|name| has(PLACEMENT, name))
     });
     let threads = openmp::threads(case).flatten().unwrap_or(1);
     let cpus = case.cpus_per_task().unwrap_or(1).max(threads);
-    let is_open = library(case);
-    if cpus < 2 || is_placed || is_open == Library::Other || case.script.has_components {
+    let library = library(case);
+    if cpus < 2 || is_placed || library == Library::Other || case.script.has_components {
         return None;
     }
     let found = format!("mpirun with {cpus} CPUs per rank and no --map-by");
-    let finding = match is_open {
+    let finding = match library {
         Library::Open => case.warning(
             "mpirun-one-core",
             found,
@@ -106,42 +67,26 @@ pub(in crate::check) fn check(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn library(case: &Case<'_>) -> Library {
-    let of_command = |options: &[&str]| {
-        case.command
-            .words
-            .iter()
-            .any(|word| options.contains(&word.text.as_str()))
-    };
-    let loads = case.script.all.iter().filter(|words| {
-        let first = words.first().map(String::as_str).unwrap_or_default();
-        [
-            "module",
-            "ml",
-            "source",
-            ".",
-            "export",
-            "spack",
-            "setenv",
-            "mpiexec.hydra",
-            "conda",
-        ]
-        .contains(&first)
-    });
-    let text = loads
-        .flatten()
-        .map(|word| word.to_ascii_lowercase())
-        .collect::<Vec<_>>()
-        .join(" ");
-    let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
-    let is_hydra = case.command.name.text.ends_with("hydra");
+    let words = &case.command.words;
+    let has_one_of = |options| words.iter().any(|word| has(options, &word.text));
+    let loads = |words: &&Vec<String>| words.first().is_some_and(|first| has(LOADERS, first));
+    let loads = case.script.all.iter().filter(loads).flatten();
+    let text = loads.map(|word| word.to_ascii_lowercase() + " ");
+    let text: String = text.collect();
+    let names = |names: &str| names.split(' ').any(|name| text.contains(name));
     // The program's own name says it, whatever modules are loaded.
-    if is_hydra {
+    if case.command.name.text.ends_with("hydra") {
         Library::Other
-    } else if of_command(OPEN_OPTIONS) || has(OPEN) {
+    } else if has_one_of(OPEN_OPTIONS) || names(OPEN) {
         Library::Open
-    } else if of_command(OTHER_OPTIONS) || has(OTHER) {
+    } else if has_one_of(OTHER_OPTIONS) || names(OTHER) {
         Library::Other
     } else {
         Library::Unknown
     }
+}
+
+/// Whether a list in words has a word.
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
 }

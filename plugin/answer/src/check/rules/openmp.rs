@@ -41,7 +41,7 @@ pub(super) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
 pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
     let threads = threads(case)?;
     let is_set = |name: &&str| case.command.variables.contains_key(*name);
-    let binding: Option<Binding> = case.has("binding").and_then(|text| text.parse().ok());
+    let binding: Option<Binding> = case.own("binding");
     let told = PLACES.iter().any(is_set)
         || binding.is_some_and(|binding| binding.instance == Instance::Env);
     (threads.is_none_or(|threads| threads > 1) && !told).then(|| {
@@ -103,12 +103,9 @@ fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
     let option = format!("-c{threads}");
     let mut edits = Vec::new();
     if let Some(job) = &case.script.job {
-        edits.push(job.set(&case.script.text, "cpus-per-task", &value, &option)?);
+        edits.extend(job.set(&case.script.text, "cpus-per-task", &value, &option)?);
     }
-    edits.push(
-        case.command
-            .set(&case.script.text, "cpus-per-task", &value, &option)?,
-    );
+    edits.extend(case.set("cpus-per-task", &value, &option)?);
     Some(edits)
 }
 

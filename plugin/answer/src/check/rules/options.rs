@@ -121,7 +121,7 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
         .filter(without)
         .map(|step| step.insert(&typed.join(" ")))
         .collect();
-    edits.extend(inserted?);
+    edits.extend(inserted?.concat());
     Some(edits)
 }
 

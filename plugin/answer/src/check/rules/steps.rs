@@ -89,8 +89,7 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes}"),
             "there are fewer tasks than nodes, so some nodes would run nothing",
         );
-        let edit = command.set(&case.script.text, "nodes", &tasks.to_string(), "");
-        return Some(finding.or(edit.map(|edit| vec![edit])));
+        return Some(finding.or(case.set("nodes", &tasks.to_string(), "")));
     }
     let each = number("ntasks-per-node")?;
     (nodes.checked_mul(each) != Some(tasks)).then(|| {
@@ -99,19 +98,9 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes} and --ntasks-per-node={each}"),
             "the numbers contradict each other: -n counts the tasks of all nodes together",
         );
-        let even = (tasks % nodes == 0).then(|| {
-            command.set(
-                &case.script.text,
-                "ntasks-per-node",
-                &(tasks / nodes).to_string(),
-                "",
-            )
-        });
-        let even = even.flatten().map(|edit| vec![edit]);
-        let removed = command
-            .given("ntasks-per-node")
-            .and_then(|given| command.remove(&case.script.text, given));
-        finding.or(even).or(removed)
+        let each = (tasks % nodes == 0).then(|| (tasks / nodes).to_string());
+        let even = each.and_then(|each| case.set("ntasks-per-node", &each, ""));
+        finding.or(even).or(case.remove("ntasks-per-node"))
     })
 }
 
@@ -156,10 +145,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             Some((cpus, _)) => cpus / asked.cpus_per_task.unwrap_or(1).max(1),
             None => of_job.tasks(),
         };
-        let edit = case
-            .command
-            .set(&case.script.text, "ntasks", &fitting.to_string(), "");
-        finding.or(edit.map(|edit| vec![edit]))
+        finding.or(case.set("ntasks", &fitting.to_string(), ""))
     })
 }
 
@@ -178,10 +164,7 @@ fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
             format!("-N {own} in a job of {}", counted(nodes, "node")),
             "srun refuses it: a step has nodes of its job only",
         );
-        let edit = case
-            .command
-            .set(&case.script.text, "nodes", &nodes.to_string(), "");
-        return Some(finding.or(edit.map(|edit| vec![edit])));
+        return Some(finding.or(case.set("nodes", &nodes.to_string(), "")));
     }
     None
 }

@@ -1,56 +1,31 @@
 //! Values that srun refuses, and options that it ignores.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use berth_placement::request::core_kind::Kind;
+use berth_placement::{Binding, Confine, CpusetRequest, Near, PoolWish};
 
 use crate::check::case::{Case, MAPPING};
-use crate::check::finding::{Finding, Level, Repair};
+use crate::check::finding::{Finding, Level};
 
 /// The words that may be meant, by option.
-const WORDS: &[(&str, &[&str])] = &[
+const WORDS: [(&str, &str); 4] = [
     (
         "cpu-bind",
-        &[
-            "none",
-            "threads",
-            "cores",
-            "sockets",
-            "ldoms",
-            "rank",
-            "rank_ldom",
-            "verbose",
-            "quiet",
-            "map_cpu",
-            "mask_cpu",
-            "map_ldom",
-            "mask_ldom",
-        ],
+        "none threads cores sockets ldoms rank rank_ldom verbose quiet map_cpu mask_cpu map_ldom mask_ldom",
     ),
     (
         "mem-bind",
-        &[
-            "none", "local", "rank", "prefer", "sort", "verbose", "quiet", "map_mem", "mask_mem",
-        ],
+        "none local rank prefer sort verbose quiet map_mem mask_mem",
     ),
     (
         "distribution",
-        &[
-            "block",
-            "cyclic",
-            "plane",
-            "fcyclic",
-            "arbitrary",
-            "pack",
-            "nopack",
-        ],
+        "block cyclic plane fcyclic arbitrary pack nopack",
     ),
     (
         "hint",
-        &[
-            "compute_bound",
-            "memory_bound",
-            "multithread",
-            "nomultithread",
-        ],
+        "compute_bound memory_bound multithread nomultithread",
     ),
 ];
 
@@ -59,21 +34,7 @@ const MOST: u32 = 4096;
 
 /// A value that srun or berth would not take.
 pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
-    if let Some(why) = wrong_binding(case) {
-        return Some(case.warning(
-            "wrong-value",
-            format!("--binding: {why}"),
-            "srun refuses the line",
-        ));
-    }
-    let wrong_own = wrong_mapping(case)
-        .or_else(|| wrong_core_kind(case))
-        .or_else(|| wrong_near(case))
-        .or_else(|| wrong_confine(case))
-        .or_else(|| wrong_pool(case))
-        .or_else(|| wrong_cpuset(case))
-        .or_else(|| two_names(case));
-    if let Some(why) = wrong_own {
+    if let Some(why) = wrong_own(case) {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
     if let Some(value) = wrong_time(case) {
@@ -88,15 +49,28 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     let Some(given) = case.command.given(option) else {
         return Some(finding);
     };
-    let repair = |value: String| -> Option<Repair> {
-        Some(vec![case.command.revalue(
-            &case.script.text,
-            given,
-            &value,
-        )?])
-    };
+    let repair = |value: String| case.command.revalue(&case.script.text, given, &value);
     let finding = finding.or(numbers(option, value).and_then(repair));
     Some(finding.or(words(option, value).and_then(repair)))
+}
+
+/// Why an option of berth's own cannot be read.
+fn wrong_own(case: &Case<'_>) -> Option<String> {
+    let own = |name: &str, why: Option<String>| why.map(|why| format!("--{name}: {why}"));
+    own("binding", unread::<Binding>(case, "binding"))
+        .or_else(|| wrong_mapping(case))
+        .or_else(|| own("core-kind", unread::<Kind>(case, "core-kind")))
+        .or_else(|| unread::<Near>(case, "near"))
+        .or_else(|| own("confine", unread::<Confine>(case, "confine")))
+        .or_else(|| own("pool", unread::<PoolWish>(case, "pool")))
+        .or_else(|| own("cpuset", unread::<CpusetRequest>(case, "cpuset")))
+        .or_else(|| two_names(case))
+}
+
+/// Why the value of an option cannot be read.
+fn unread<T: FromStr<Err: Display>>(case: &Case<'_>, name: &str) -> Option<String> {
+    let read = case.has(name)?.parse::<T>();
+    read.err().map(|why| why.to_string())
 }
 
 /// A time limit with letters, as letters behind one dash may become one: `-trace` is `-t race`.
@@ -111,42 +85,10 @@ fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
     (!is_time && !case.command.is_computed(given)).then_some(value)
 }
 
-fn wrong_binding(case: &Case<'_>) -> Option<String> {
-    let binding = case.has("binding")?.parse::<berth_placement::Binding>();
-    binding.err().map(|why| why.to_string())
-}
-
 fn wrong_mapping(case: &Case<'_>) -> Option<String> {
     let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
     // The lines behind the first one show the place.
     why.to_string().lines().next().map(String::from)
-}
-
-fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
-    let kind = case.has("core-kind")?.parse::<Kind>();
-    kind.err().map(|why| format!("--core-kind: {why}"))
-}
-
-fn wrong_pool(case: &Case<'_>) -> Option<String> {
-    let pool = case.has("pool")?.parse::<berth_placement::PoolWish>();
-    pool.err().map(|why| format!("--pool: {why}"))
-}
-
-fn wrong_confine(case: &Case<'_>) -> Option<String> {
-    let confine = case.has("confine")?.parse::<berth_placement::Confine>();
-    confine.err().map(|why| format!("--confine: {why}"))
-}
-
-fn wrong_cpuset(case: &Case<'_>) -> Option<String> {
-    let cpuset = case
-        .has("cpuset")?
-        .parse::<berth_placement::CpusetRequest>();
-    cpuset.err().map(|why| format!("--cpuset: {why}"))
-}
-
-fn wrong_near(case: &Case<'_>) -> Option<String> {
-    let near = case.has("near")?.parse::<berth_placement::Near>();
-    near.err().map(|why| why.to_string())
 }
 
 /// One option by both of its names, where the shell computes none of them.
@@ -209,11 +151,10 @@ fn words(option: &str, value: &str) -> Option<String> {
     (out != value).then_some(out)
 }
 
-fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
+fn near(word: &str, known: &'static str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase().replace('-', "_");
-    let scored = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
+    let known = known.split(' ');
+    let scored = known.map(|known| (strsim::damerau_levenshtein(&lower, known), known));
     let (distance, near) = scored.min()?;
     let most = if lower.len() > 4 { 2 } else { 1 };
     (near != word && distance <= most && !word.is_empty()).then_some(near)
@@ -244,11 +185,9 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         false => finding.level,
     };
     let finding = Finding { level, ..finding };
-    let text = &case.script.text;
-    let removed = |name: &str| case.command.remove(text, case.command.given(name)?);
     Some(match own {
-        Some(_) => finding.or(removed("hint")),
-        None => finding.or(removed(other.trim_start_matches('-'))),
+        Some(_) => finding.or(case.remove("hint")),
+        None => finding.or(case.remove(other.trim_start_matches('-'))),
     })
 }
 

@@ -1,0 +1,107 @@
+//! berth's own options: requests that can never be served, by the submitting command's own functions, and
+//! options that contradict each other, by the engine's.
+
+use berth_placement::{CpusetRequest, Near, Refusal, Request, Wish, near_beside_cpuset};
+use berth_srun::submission::by_default::NEAR;
+use berth_srun::submission::{cpuset, never_fits};
+
+use super::binding::{cpus, set, submitted};
+use crate::check::case::{Case, MAPPING};
+use crate::check::command::Kind;
+use crate::check::finding::Finding;
+
+const REFUSED: &str = "the submitting command refuses it";
+
+/// `pe=N` that the submitting command itself refuses.
+pub(super) fn mapping_never_fits(case: &Case<'_>) -> Option<Finding> {
+    let is_given = MAPPING
+        .iter()
+        .any(|name| case.command.given(name).is_some());
+    if !is_given || !case.knows(&MAPPING) || case.script.has_components {
+        return None;
+    }
+    let mapping = case.mapping().ok()??;
+    let why = submitted(case, |words, env| never_fits::mapping(&mapping, words, env))?;
+    let more = mapping.each().and_then(|each| set(case, &[cpus(each)]));
+    Some(case.warning("mapping-never-fits", why, REFUSED).or(more))
+}
+
+/// Two options that choose the CPUs.
+pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
+    let names = [&["near", "binding", "cpu-bind"], &MAPPING[..]].concat();
+    // A variable of the script may give it.
+    if !names.iter().any(|name| case.is_set(name)) || !case.knows(&names) {
+        return None;
+    }
+    let request = Request {
+        near: case.own("near"),
+        mapping: case.mapping().ok()?,
+        binding: case.own("binding"),
+        cpu_bind: case.asked.as_ref().ok()?.cpu_bind.clone(),
+        ..Request::default()
+    };
+    let Err(both) = Wish::of(&request) else {
+        return near_and_cpuset(case, request.near.as_ref()?);
+    };
+    let is_list = matches!(both.other, Wish::List(_));
+    let (rule, repair) = match (&both.one, is_list) {
+        (Wish::Near(_), _) => ("near-and-others", None),
+        (Wish::Mapped(_), true) => ("mapping-and-list", case.remove("cpu-bind")),
+        (_, true) => ("binding-and-list", case.remove("cpu-bind")),
+        _ if matches!(both.other, Wish::Near(_)) => ("near-and-others", None),
+        _ => ("mapping-and-binding", None),
+    };
+    let reason = if is_list {
+        "the step is refused"
+    } else {
+        REFUSED
+    };
+    let found = Refusal::from(both).to_string();
+    Some(case.warning(rule, found, reason).or(repair))
+}
+
+/// The CPUs of a `--cpuset` beside a `--near`. A default gives way to them.
+fn near_and_cpuset(case: &Case<'_>, near: &Near) -> Option<Finding> {
+    if case.variable_of("near") == Some(NEAR.own) {
+        return None;
+    }
+    case.knows(&["cpuset"]).then_some(())?;
+    let why = near_beside_cpuset(near, &case.own("cpuset")?)?;
+    Some(case.warning("near-and-others", why.to_string(), REFUSED))
+}
+
+/// A cpuset that the job can never have.
+pub(super) fn cpuset_never_fits(case: &Case<'_>) -> Option<Finding> {
+    let request = cpuset_of(case).filter(|_| !is_in_job(case))?;
+    let why = submitted(case, |words, env| cpuset::never_fits(&request, words, env))?;
+    Some(case.warning("cpuset-never-fits", why, REFUSED))
+}
+
+/// CPUs are to be chosen among those that slurmctld chose without a look at the request.
+pub(super) fn cpuset_has_little_choice(case: &Case<'_>) -> Option<Finding> {
+    let request = cpuset_of(case).filter(|_| !case.is_whole() && !is_in_job(case))?;
+    let why = submitted(case, |words, _| cpuset::little_choice(&request, words))?;
+    let reason = "the job may have none of the CPUs that it wants";
+    Some(case.hint("cpuset-little-choice", why, reason))
+}
+
+/// A cpuset of a step whose job has another one.
+pub(super) fn cpuset_other_than_job(case: &Case<'_>) -> Option<Finding> {
+    cpuset_of(case).filter(|_| is_in_job(case))?;
+    let of_job = case.job_option("cpuset").flatten()?;
+    let why = cpuset::other_than_job(case.has("cpuset")?, of_job)?;
+    let finding = case.warning("cpuset-and-job", why, "srun refuses it");
+    Some(finding.or(case.remove("cpuset")))
+}
+
+/// Whether it is a step of a job that is there already.
+fn is_in_job(case: &Case<'_>) -> bool {
+    case.command.kind == Kind::Srun && case.script.job.is_some()
+}
+
+/// The cpuset of the line itself, if it is known.
+fn cpuset_of(case: &Case<'_>) -> Option<CpusetRequest> {
+    case.command.given("cpuset")?;
+    let is_known = case.knows(&["cpuset"]) && !case.script.has_components;
+    is_known.then(|| case.own("cpuset")).flatten()
+}
