@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::options::passed_by;
 use berth_srun::reading::{Asked, Refused};
 
 use super::command::{Command, Kind};
@@ -14,7 +13,7 @@ use super::finding::{Finding, Repair};
 use super::place::Surroundings;
 use super::role::Role;
 use super::script::Script;
-use super::settings::{self, Applied, Outer, applied, asked, from_variables};
+use super::settings::Settings;
 use crate::args::Kept;
 
 /// The options of Open MPI's mapping language.
@@ -29,10 +28,8 @@ pub(crate) struct Case<'a> {
     pub asked: Result<Asked, Refused>,
     /// The same of the job around it.
     pub job: Option<Asked>,
-    outer: Option<Outer>,
-    settings: Vec<Applied>,
-    /// Options whose values only the shell knows.
-    pub unknown: BTreeSet<String>,
+    job_settings: Option<Settings>,
+    settings: Settings,
 }
 
 impl<'a> Case<'a> {
@@ -41,64 +38,49 @@ impl<'a> Case<'a> {
         command: &'a Command,
         around: &'a Surroundings<'a>,
     ) -> Self {
-        let mut unknown = BTreeSet::new();
         let is_job = matches!(command.kind, Kind::Job(_));
-        let outer = script
-            .job
-            .as_ref()
-            .filter(|_| !is_job && !script.has_components);
-        let mut settings = Vec::new();
-        let mut outer = outer.map(Outer::of);
-        let exclusive = around.exclusive.then(Applied::exclusive);
-        if let Some(outer) = &mut outer {
-            outer.settings.extend(exclusive.clone());
+        let job = script.job.as_ref();
+        let job = job.filter(|_| !is_job && !script.has_components);
+        let mut job = job.map(Settings::of);
+        if let Some(job) = job.as_mut().filter(|_| around.exclusive) {
+            job.add_exclusive();
         }
-        let job = outer
-            .as_ref()
-            .and_then(|outer| asked(&outer.settings, around.release).ok());
-        if let Some(outer) = &outer {
-            settings.extend(outer.passed_on(around.release));
-            let passed = |name: &&String| passed_by(name, around.release).is_some();
-            unknown.extend(outer.unknown.iter().filter(passed).cloned());
-        }
+        let passed = job.as_ref().map(|job| job.passed_on(around.release));
+        let mut settings = passed.unwrap_or_default();
         if !is_job {
-            from_variables(
-                (command, outer.as_ref()),
-                around.release,
-                &mut settings,
-                &mut unknown,
-            );
+            settings.add_variables(command, job.as_ref(), around.release);
         }
-        let mut not_known = BTreeSet::new();
-        for own in applied(command, &mut not_known) {
-            unknown.remove(&own.name);
-            settings.push(own);
-        }
-        unknown.extend(not_known);
+        settings.add(Settings::of(command));
         // It is an option of the line that makes the job.
-        settings.extend(exclusive.filter(|_| outer.is_none()));
+        if around.exclusive && job.is_none() {
+            settings.add_exclusive();
+        }
         Self {
             script,
             command,
             around,
-            asked: asked(&settings, around.release),
-            job,
-            outer,
+            asked: settings.read(around.release),
+            job: job.as_ref().and_then(|job| job.read(around.release).ok()),
+            job_settings: job,
             settings,
-            unknown,
         }
     }
 
     /// Why srun refuses it, if that does not depend on what only the shell knows.
     pub(crate) fn refused(&self) -> Option<&Refused> {
         let refused = self.asked.as_ref().err()?;
-        let is_sure = self.unknown.is_empty() && self.command.is_complete();
+        let is_sure = self.unknown().is_empty() && self.command.is_complete();
         (is_sure || refused.wrong_value().is_some()).then_some(refused)
+    }
+
+    /// Options whose values only the shell knows.
+    pub(crate) fn unknown(&self) -> &BTreeSet<String> {
+        &self.settings.unknown
     }
 
     /// The value of an option that counts; one without a value has an empty one.
     pub(crate) fn has(&self, name: &str) -> Option<&str> {
-        let last = self.settings.iter().rfind(|one| one.name == name)?;
+        let last = self.settings.last(name)?;
         Some(last.value.as_deref().unwrap_or_default())
     }
 
@@ -109,7 +91,7 @@ impl<'a> Case<'a> {
 
     /// The variable that gives the value of an option that counts.
     pub(crate) fn variable_of(&self, name: &str) -> Option<&str> {
-        self.settings.iter().rfind(|one| one.name == name)?.variable
+        self.settings.last(name)?.variable.as_deref()
     }
 
     /// The step's mapping.
@@ -123,12 +105,12 @@ impl<'a> Case<'a> {
 
     /// Whether an option is there, with a value that is known or not.
     pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.has(name).is_some() || self.unknown.contains(name)
+        self.has(name).is_some() || self.unknown().contains(name)
     }
 
     /// Whether none of these options has a value that only the shell knows.
     pub(crate) fn knows(&self, names: &[&str]) -> bool {
-        !names.iter().any(|name| self.unknown.contains(*name)) && self.command.is_complete()
+        !names.iter().any(|name| self.unknown().contains(*name)) && self.command.is_complete()
     }
 
     /// The number of tasks, if the words give it.
@@ -193,28 +175,26 @@ impl<'a> Case<'a> {
         let of_job = self.job_option("partition");
         let named = of_job.unwrap_or_else(|| self.has("partition"));
         let is_known =
-            of_job.is_none_or(|name| name.is_some()) && !self.unknown.contains("partition");
+            of_job.is_none_or(|name| name.is_some()) && !self.unknown().contains("partition");
         let place = self.around.place.as_ref().filter(|_| is_known);
         place.is_some_and(|place| place.gives_whole_nodes(named, self.around.release))
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
     pub(crate) fn options(&self) -> Option<Vec<Kept>> {
-        settings::kept(self.command, &self.settings, &self.unknown)
+        self.settings.kept(self.command)
     }
 
     /// The job as a line: the one around this step, or the command itself. `None` means that only the
     /// shell knows the line; `Some(None)` means that there is no job.
     pub(crate) fn job_line(&self) -> Option<Option<String>> {
-        let (job, settings, unknown) = match &self.outer {
-            _ if matches!(self.command.kind, Kind::Job(_)) => {
-                (self.command, &self.settings, &self.unknown)
-            }
-            Some(outer) => (self.script.job.as_ref()?, &outer.settings, &outer.unknown),
-            None if self.script.has_components => return None,
+        let line = match &self.job_settings {
+            _ if matches!(self.command.kind, Kind::Job(_)) => self.settings.line_of(self.command),
+            Some(job) => job.line_of(self.script.job.as_ref()?),
+            None if self.script.has_components => None,
             None => return Some(None),
         };
-        settings::line_of_job(job, settings, unknown).map(Some)
+        line.map(Some)
     }
 
     /// Whether the command is the job of a script: by its directives, or by the line that submits it.

@@ -12,129 +12,175 @@ use berth_srun::submission::by_default::{self, Names, Typed};
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
 
-/// A setting that applies: name, value, and whether it comes from a variable.
+/// An option that applies.
 #[derive(Clone, Debug)]
-pub(super) struct Applied {
-    pub name: String,
-    pub value: Option<String>,
+struct Applied {
+    kept: Kept,
     trouble: Option<Trouble>,
-    /// The variable by which it comes.
-    pub variable: Option<&'static str>,
-    is_jobs: bool,
 }
 
-impl Applied {
-    /// `--exclusive`, from an option of `berth check`.
-    pub(super) fn exclusive() -> Self {
-        Self {
-            name: "exclusive".into(),
-            value: None,
-            trouble: None,
-            variable: None,
-            is_jobs: false,
-        }
-    }
-}
-
-/// The job around a step, as far as its words are known.
-pub(super) struct Outer {
-    pub settings: Vec<Applied>,
+/// The options of a command, as far as they are known; the last of a name counts.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    all: Vec<Applied>,
+    /// Options whose values only the shell knows.
     pub unknown: BTreeSet<String>,
 }
 
-/// The options as a plan takes them; none if only the shell knows one that concerns it.
-pub(super) fn kept(
-    command: &Command,
-    settings: &[Applied],
-    unknown: &BTreeSet<String>,
-) -> Option<Vec<Kept>> {
-    is_known(command, unknown).then_some(())?;
-    let known = settings
-        .iter()
-        .filter(|one| one.trouble != Some(Trouble::Unknown));
-    let kept = known.map(|one| Kept {
-        variable: one.variable.map(String::from),
-        is_jobs: one.is_jobs,
-        ..Kept::typed(&one.name, one.value.as_deref())
-    });
-    Some(kept.collect())
-}
+impl Settings {
+    /// Those of its own words.
+    pub(super) fn of(command: &Command) -> Self {
+        let mut own = Self::default();
+        for given in &command.line.given {
+            let known = |text: &String| known_value(text, &command.variables);
+            let value = match command.is_computed(given) {
+                true => given.value.as_ref().and_then(known),
+                false => given.value.clone(),
+            };
+            if value.is_none() && command.is_computed(given) {
+                own.unknown.insert(given.name.clone());
+                continue;
+            }
+            own.all.push(Applied {
+                kept: Kept::typed(&given.name, value.as_deref()),
+                trouble: given.trouble.clone(),
+            });
+        }
+        own
+    }
 
-/// A job as a line of its program, with the options that concern a plan; `None` if only the shell
-/// knows them.
-pub(super) fn line_of_job(
-    job: &Command,
-    settings: &[Applied],
-    unknown: &BTreeSet<String>,
-) -> Option<String> {
-    let Kind::Job(program) = job.kind else {
-        return None;
-    };
-    is_known(job, unknown).then_some(())?;
-    let is_own = |name: &str| {
-        let name = name.strip_prefix("berth-").unwrap_or(name);
-        by_default::ALL.iter().any(|own| own.option == name)
-    };
-    let concerns = |one: &&Applied| selection::concerns(&one.name) || is_own(&one.name);
-    let words = settings
-        .iter()
-        .filter(concerns)
-        .map(|one| match &one.value {
+    /// What the steps of a job take over.
+    pub(super) fn passed_on(&self, release: Release) -> Self {
+        let passed = |one: &Applied| {
+            let mut one = one.clone();
+            one.kept.variable = Some(passed_by(&one.kept.name, release)?.into());
+            one.kept.is_jobs = true;
+            Some(one)
+        };
+        let is_passed = |name: &&String| passed_by(name, release).is_some();
+        Self {
+            all: self.all.iter().filter_map(passed).collect(),
+            unknown: self.unknown.iter().filter(is_passed).cloned().collect(),
+        }
+    }
+
+    /// Adds `--exclusive`, an option of `berth check`.
+    pub(super) fn add_exclusive(&mut self) {
+        self.all.push(Applied {
+            kept: Kept::typed("exclusive", None),
+            trouble: None,
+        });
+    }
+
+    /// Adds options that override those before.
+    pub(super) fn add(&mut self, others: Self) {
+        for one in others.all {
+            self.unknown.remove(&one.kept.name);
+            self.all.push(one);
+        }
+        self.unknown.extend(others.unknown);
+    }
+
+    /// Adds options from variables that the script sets; the user's defaults for berth's own options only
+    /// where they hold beside those of the step and of the job around it.
+    pub(super) fn add_variables(
+        &mut self,
+        command: &Command,
+        job: Option<&Self>,
+        release: Release,
+    ) {
+        let set = &command.variables;
+        let own = by_default::ALL
+            .into_iter()
+            .filter(|names| is_default(names, command, job))
+            .map(|names| (names.own, names.option));
+        for (variable, name) in variables(release).chain(own) {
+            let Some(found) = set.get(variable) else {
+                continue;
+            };
+            let value = match found.is_computed {
+                false => Some(found.value.clone()),
+                true => known_value(&found.value, set),
+            };
+            if value.is_none() {
+                self.all.retain(|one| one.kept.name != name);
+                self.unknown.insert(name.into());
+                continue;
+            }
+            self.unknown.remove(name);
+            let kept = Kept {
+                variable: Some(variable.into()),
+                ..Kept::typed(name, value.as_deref())
+            };
+            self.all.push(Applied {
+                kept,
+                trouble: None,
+            });
+        }
+    }
+
+    /// The option of a name that counts.
+    pub(super) fn last(&self, name: &str) -> Option<&Kept> {
+        let mut all = self.all.iter().map(|one| &one.kept);
+        all.rfind(|one| one.name == name)
+    }
+
+    /// Those that a table has; others may be a plugin's.
+    fn slurms(&self) -> impl Iterator<Item = &Applied> {
+        let all = self.all.iter();
+        all.filter(|one| one.trouble != Some(Trouble::Unknown))
+    }
+
+    /// srun's reading of them.
+    ///
+    /// # Errors
+    /// Why srun refuses them.
+    pub(super) fn read(&self, release: Release) -> Result<Asked, Refused> {
+        let settings = self.slurms().map(|Applied { kept, trouble }| {
+            let setting = Setting {
+                trouble: trouble.as_ref(),
+                ..Setting::new(&kept.name, kept.value.as_deref())
+            };
+            match kept.variable {
+                Some(_) => setting.from_environment(),
+                None => setting,
+            }
+        });
+        read(settings, release)
+    }
+
+    /// The options as a plan takes them; none if only the shell knows one that concerns it.
+    pub(super) fn kept(&self, command: &Command) -> Option<Vec<Kept>> {
+        self.is_known(command).then_some(())?;
+        Some(self.slurms().map(|one| one.kept.clone()).collect())
+    }
+
+    /// A job as a line of its program, with the options that concern a plan; `None` if only the shell
+    /// knows them.
+    pub(super) fn line_of(&self, job: &Command) -> Option<String> {
+        let Kind::Job(program) = job.kind else {
+            return None;
+        };
+        self.is_known(job).then_some(())?;
+        let is_own = |name: &str| {
+            let name = name.strip_prefix("berth-").unwrap_or(name);
+            by_default::ALL.iter().any(|own| own.option == name)
+        };
+        let all = self.all.iter().map(|one| &one.kept);
+        let concerns = |one: &&Kept| selection::concerns(&one.name) || is_own(&one.name);
+        let words = all.filter(concerns).map(|one| match &one.value {
             Some(value) => format!("--{}={value}", one.name),
             None => format!("--{}", one.name),
         });
-    let words: Vec<_> = std::iter::once(program.name().into())
-        .chain(words)
-        .collect();
-    shlex::try_join(words.iter().map(String::as_str)).ok()
-}
-
-fn is_known(command: &Command, unknown: &BTreeSet<String>) -> bool {
-    command.is_complete() && !unknown.iter().any(|name| selection::concerns(name))
-}
-
-impl Outer {
-    pub(super) fn of(job: &Command) -> Self {
-        let mut unknown = BTreeSet::new();
-        Self {
-            settings: applied(job, &mut unknown),
-            unknown,
-        }
+        let words: Vec<_> = std::iter::once(program.name().into())
+            .chain(words)
+            .collect();
+        shlex::try_join(words.iter().map(String::as_str)).ok()
     }
 
-    /// What its steps take over.
-    pub(super) fn passed_on(&self, release: Release) -> impl Iterator<Item = Applied> {
-        self.settings.iter().filter_map(move |one| {
-            Some(Applied {
-                variable: Some(passed_by(&one.name, release)?),
-                is_jobs: true,
-                ..one.clone()
-            })
-        })
+    fn is_known(&self, command: &Command) -> bool {
+        command.is_complete() && !self.unknown.iter().any(|name| selection::concerns(name))
     }
-}
-
-/// The options of a line; those whose values only the shell knows are named in `unknown`.
-pub(super) fn applied(command: &Command, unknown: &mut BTreeSet<String>) -> Vec<Applied> {
-    let mut all = Vec::new();
-    for given in &command.line.given {
-        let mut value = given.value.clone();
-        if command.is_computed(given) {
-            value = value.and_then(|text| known_value(&text, &command.variables));
-            if value.is_none() {
-                unknown.insert(given.name.clone());
-                continue;
-            }
-        }
-        all.push(Applied {
-            name: given.name.clone(),
-            value,
-            trouble: given.trouble.clone(),
-            variable: None,
-            is_jobs: false,
-        });
-    }
-    all
 }
 
 /// The value of `$NAME`, where the script itself gives it.
@@ -147,79 +193,19 @@ fn known_value(text: &str, variables: &Variables) -> Option<String> {
     (!variable.is_computed).then(|| variable.value.clone())
 }
 
-/// Options from variables that the script sets; the user's defaults for berth's own options only where
-/// they hold beside those of the step and of the job around it.
-pub(super) fn from_variables(
-    (command, outer): (&Command, Option<&Outer>),
-    release: Release,
-    settings: &mut Vec<Applied>,
-    unknown: &mut BTreeSet<String>,
-) {
-    let set = &command.variables;
-    let own = by_default::ALL
-        .into_iter()
-        .filter(|names| is_default(names, command, outer))
-        .map(|names| (names.own, names.option));
-    for (variable, name) in variables(release).chain(own) {
-        let Some(found) = set.get(variable) else {
-            continue;
-        };
-        let value = match found.is_computed {
-            false => Some(found.value.clone()),
-            true => known_value(&found.value, set),
-        };
-        if value.is_none() {
-            settings.retain(|one| one.name != name);
-            unknown.insert(name.into());
-            continue;
-        }
-        unknown.remove(name);
-        settings.push(Applied {
-            name: name.into(),
-            value,
-            trouble: None,
-            variable: Some(variable),
-            is_jobs: false,
-        });
-    }
-}
-
 /// Whether a default for one of berth's own options holds.
-fn is_default(names: &Names, command: &Command, outer: Option<&Outer>) -> bool {
-    let given = |name: &str| command.given(name);
+fn is_default(names: &Names, command: &Command, job: Option<&Settings>) -> bool {
     let typed = by_default::ALL.into_iter().filter_map(|one| {
-        let value = given(one.option)?.value.as_deref();
+        let value = command.given(one.option)?.value.as_deref();
         Some(Typed::of(one, value.unwrap_or_default()))
     });
     let typed: Vec<_> = typed.collect();
-    let of_job = |option: &str| {
-        let mut settings = outer?.settings.iter();
-        settings.rfind(|one| one.name == option)?.value.clone()
-    };
     let variable = |name: &str| {
-        let routed = by_default::ALL.into_iter().find(|one| one.routed == name);
-        match routed {
-            Some(one) => of_job(one.option),
+        let mut all = by_default::ALL.into_iter();
+        match all.find(|one| one.routed == name) {
+            Some(one) => job?.last(one.option)?.value.clone(),
             None => Some(command.variables.get(name)?.value.clone()),
         }
     };
     by_default::users(names, &typed, variable).is_some()
-}
-
-/// srun's reading of settings. An option that no table has may be a plugin's.
-pub(super) fn asked(settings: &[Applied], release: Release) -> Result<Asked, Refused> {
-    let known = settings
-        .iter()
-        .filter(|one| one.trouble != Some(Trouble::Unknown));
-    let settings = known.map(|one| {
-        let setting = Setting {
-            trouble: one.trouble.as_ref(),
-            ..Setting::new(&one.name, one.value.as_deref())
-        };
-        match one.variable {
-            Some(_) => setting.from_environment(),
-            None => setting,
-        }
-    });
-    read(settings, release)
 }

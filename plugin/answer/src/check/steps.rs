@@ -75,7 +75,7 @@ fn request(case: &Case<'_>) -> Result<Box<Question>, NoStep> {
     let place = case.around.place.as_ref();
     let request = place.and_then(|place| planned::request(case, place));
     request.map(Box::new).ok_or_else(|| {
-        let mut names = case.unknown.iter();
+        let mut names = case.unknown().iter();
         let name = names.find(|name| selection::concerns(name));
         NoStep::NotPlanned(match name {
             Some(name) => format!("--{name} has a value that only the job knows"),
