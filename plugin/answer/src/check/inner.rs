@@ -11,7 +11,8 @@ use berth_srun::options::Command as Program;
 use super::command::{Command, Kind};
 use super::document::Body;
 use super::role::Role;
-use super::script::{Reader, Script, base};
+use super::script::{Reader, Script};
+use crate::lines::base;
 use crate::shell::{Simple, Word};
 
 /// The deepest script that is read.

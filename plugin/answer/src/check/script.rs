@@ -13,7 +13,8 @@ use super::command::{Command, Kind, Variable, Variables};
 use super::foreign::{Foreign, System};
 use super::place::Surroundings;
 use super::role::{Role, Written};
-use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use crate::lines::base;
+use crate::shell::{Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use berth_srun::options::nearest;
 
 /// Everything that was found.
@@ -79,11 +80,6 @@ const WRAPPERS: &[&str] = &["exec", "env", "nohup", "command", "time", "sudo"];
 /// Whether a word starts a launcher.
 pub(crate) fn is_launcher(word: &str) -> bool {
     LAUNCHERS.contains(&base(word))
-}
-
-/// A program's name without its folder.
-pub(crate) fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or_default()
 }
 
 /// Reads a script or a line.
@@ -185,7 +181,7 @@ impl<'a> Reader<'a> {
                 self.exported(rest);
                 return;
             }
-            match assignment(first) {
+            match assigned(first) {
                 Some((name, value)) => _ = self.variables.insert(name, value),
                 None if WRAPPERS.contains(&base(&first.text)) && first.is_plain => {}
                 None => break,
@@ -196,7 +192,7 @@ impl<'a> Reader<'a> {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
             for word in &simple.words {
-                let variable = assignment(word).and_then(|(name, _)| self.variables.get_mut(&name));
+                let variable = assigned(word).and_then(|(name, _)| self.variables.get_mut(&name));
                 variable
                     .into_iter()
                     .for_each(|variable| variable.end = None);
@@ -214,7 +210,7 @@ impl<'a> Reader<'a> {
 
     fn exported(&mut self, words: &[Word]) {
         for word in words {
-            if let Some((name, value)) = assignment(word) {
+            if let Some((name, value)) = assigned(word) {
                 self.variables.insert(name, value);
             }
         }
@@ -356,18 +352,13 @@ pub(super) fn no_word() -> Word {
     }
 }
 
-/// `NAME=value`.
-fn assignment(word: &Word) -> Option<(String, Variable)> {
-    let (name, value) = word.text.split_once('=')?;
-    let mut letters = name.chars();
-    let is_name = letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+/// A variable that a word sets, with its name.
+fn assigned(word: &Word) -> Option<(String, Variable)> {
+    let (name, value) = assignment(&word.text)?;
     let value = Variable {
         value: value.into(),
         is_computed: word.is_computed,
         end: Some(word.range.end),
     };
-    is_name.then(|| (name.to_string(), value))
+    Some((name.into(), value))
 }

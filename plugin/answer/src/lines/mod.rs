@@ -8,4 +8,5 @@ mod no_answer;
 pub(crate) mod srun;
 
 pub use job::Script;
+pub(crate) use job::base;
 pub use no_answer::{NoAnswer, NoLine, Unusable};

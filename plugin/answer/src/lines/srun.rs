@@ -12,64 +12,76 @@ use super::mpirun;
 use super::no_answer::NoLine;
 use crate::args::{is_plans_own, passed_on};
 use crate::lines::job::base;
-
-/// The words that end a command of the shell.
-const ENDS: [&str; 6] = ["|", "||", "&", "&&", ";", "|&"];
+use crate::shell::{Word, assignment, scan};
 
 /// The options of the line in words that clap reads, and the variables before its command.
 ///
 /// # Errors
 /// [`NoLine`], with the option named as srun names it.
 pub fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> {
-    let words = shlex::split(text)
-        .ok_or_else(|| NoLine::Usage("a quote is not closed on this line; close it".into()))?;
-    of_words(&words, release)
+    let found = scan(text.as_bytes());
+    if let Some(unclosed) = found.unclosed {
+        let why = format!("{} is not closed on this line; close it", unclosed.what);
+        return Err(NoLine::Usage(why));
+    }
+    let is_slurms = |word: &Word| Program::named(&word.text).is_some();
+    let is_first = |word: &Word| is_slurms(word) || mpirun::is_one(&word.text);
+    let mut commands = found.commands.iter();
+    let start = commands.find_map(|one| Some((one, one.words.iter().position(is_first)?)));
+    let (command, at) = start.ok_or_else(|| no_program(text))?;
+    if commands.any(|one| one.words.iter().any(is_slurms)) {
+        let several = "the line starts several steps; give the line of one";
+        return Err(NoLine::Usage(several.into()));
+    }
+    let (before, words) = command.words.split_at(at);
+    let words: Vec<_> = words.iter().map(|word| word.text.clone()).collect();
+    let mut all = variables(before);
+    all.extend(match Program::named(&words[0]) {
+        None => of_mpirun(&words[1..], release)?,
+        Some(Program::Srun) => of_step(&words[1..], release)?,
+        Some(program) => of_job(&words, program, release)?,
+    });
+    Ok(all)
 }
 
-fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
-    let first = |word: &String| Program::named(word).is_some() || mpirun::is_one(word);
-    let first = words.iter().position(first);
-    if let Some(at) = first.filter(|at| mpirun::is_one(&words[*at])) {
-        return of_mpirun(words, at, release);
-    }
-    let (at, program) = program(words)?;
-    let whole = without_redirections(&words[at..until_end(words, at)?]);
-    let own = whole.get(1..).unwrap_or_default();
-    let mut all = variables(&words[..at]);
-    if program == Program::Srun {
-        all.extend(of_step(own, release)?);
-        return Ok(all);
-    }
+/// The line has no program that starts tasks.
+fn no_program(text: &str) -> NoLine {
+    let file = match text.trim().contains(char::is_whitespace) {
+        true => "",
+        false => ", and there is no such script",
+    };
+    NoLine::Usage(format!(
+        "\"{text}\" has no srun{file}; give a line such as 'srun -n8 -c4 ./app'"
+    ))
+}
+
+/// The line of an sbatch or salloc, and the options of the srun that salloc starts.
+fn of_job(words: &[String], program: Program, release: Release) -> Result<Vec<String>, NoLine> {
+    let own = &words[1..];
     let line = read(own, program, Some(release));
     for given in &line.given {
         faultless(given, program, release)?;
     }
     not_planned(&line, program)?;
-    let job = |words: usize| {
-        let words = whole.iter().take(words).map(String::as_str);
+    let job = |count: usize| {
+        let words = words.iter().take(count).map(String::as_str);
         let job = shlex::try_join(words).unwrap_or_default();
         format!("--job={job}")
     };
-    let starts_srun = line
-        .program
-        .first()
-        .is_some_and(|word| base(word) == "srun");
-    if program == Program::Salloc && starts_srun {
+    let starts = line.program.first().map(|word| base(word));
+    if program == Program::Salloc && starts == Some("srun") {
         let step = own.get(line.own_words + 1..).unwrap_or_default();
-        all.push(job(line.own_words + 1));
+        let mut all = vec![job(line.own_words + 1)];
         all.extend(of_step(step, release)?);
-    } else {
-        all.extend([job(whole.len()), "--only-job".into()]);
+        return Ok(all);
     }
-    Ok(all)
+    Ok(vec![job(words.len()), "--only-job".into()])
 }
 
 /// The options of the srun that places the tasks of an mpirun, and a note that names it.
-fn of_mpirun(words: &[String], at: usize, release: Release) -> Result<Vec<String>, NoLine> {
-    let own = without_redirections(&words[at + 1..until_end(words, at)?]);
-    let options = mpirun::as_srun(&own)?;
-    let mut all = variables(&words[..at]);
-    all.extend(of_step(&options, release)?);
+fn of_mpirun(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let options = mpirun::as_srun(own)?;
+    let mut all = of_step(&options, release)?;
     let srun = format!("srun {}", options.join(" "));
     all.push(format!(
         "--line-note=mpirun is planned by the rules of Open MPI 5; this places its tasks so: {srun}"
@@ -120,72 +132,13 @@ pub(crate) fn one_name(words: &[String]) -> Result<(), NoLine> {
     two_names::why(&line.given).map_or(Ok(()), |why| Err(NoLine::Usage(why)))
 }
 
-/// The first program of Slurm's among the words.
-fn program(words: &[String]) -> Result<(usize, Program), NoLine> {
-    let mut named = words.iter().enumerate();
-    let found = named.find_map(|(at, word)| Some((at, Program::named(word)?)));
-    found.ok_or_else(|| {
-        let file = if words.len() == 1 {
-            ", and there is no such script"
-        } else {
-            ""
-        };
-        NoLine::Usage(format!(
-            "\"{}\" has no srun{file}; give a line such as 'srun -n8 -c4 ./app'",
-            words.join(" ")
-        ))
-    })
-}
-
-/// Where the command that begins at a word ends. No other one may start a step behind it.
-fn until_end(words: &[String], at: usize) -> Result<usize, NoLine> {
-    let rest = &words[at..];
-    let ends = |word: &String| ENDS.contains(&word.as_str());
-    let length = rest.iter().position(ends).unwrap_or(rest.len());
-    let is_program = |word: &String| ["srun", "sbatch", "salloc"].contains(&base(word));
-    match rest[length..].iter().any(is_program) {
-        true => {
-            let several = "the line starts several steps; give the line of one";
-            Err(NoLine::Usage(several.into()))
-        }
-        false => Ok(at + length),
-    }
-}
-
-/// Assignments right before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
-fn variables(before: &[String]) -> Vec<String> {
-    let is_name = |name: &str| {
-        let mut letters = name.chars();
-        letters
-            .next()
-            .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-    };
-    let ends = |word: &String| ENDS.contains(&word.as_str()) || word.ends_with(';');
-    let start = before.iter().rposition(ends);
-    let command = &before[start.map_or(0, |at| at + 1)..];
-    let assigned = |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-    let words = command.iter().filter(assigned);
-    words
-        .map(|word| format!("--line-variable={word}"))
+/// Assignments before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
+fn variables(before: &[Word]) -> Vec<String> {
+    let words = before.iter().map(|word| &word.text);
+    let assigned = words.filter(|text| assignment(text).is_some());
+    assigned
+        .map(|text| format!("--line-variable={text}"))
         .collect()
-}
-
-/// Redirections may stand anywhere: `srun > out -n4 ./app`.
-fn without_redirections(words: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let sign = word.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '&');
-        let Some(target) = sign.strip_prefix(['>', '<']) else {
-            kept.push(word.clone());
-            continue;
-        };
-        if target.trim_start_matches(['>', '<', '&', '|']).is_empty() {
-            words.next();
-        }
-    }
-    kept
 }
 
 fn spelled(given: &Given, release: Release) -> Result<String, NoLine> {

@@ -99,5 +99,13 @@ pub fn line_of(text: &[u8], at: usize) -> usize {
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
 
+/// The name and the value of an assignment, `NAME=value`.
+pub fn assignment(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_name = name.starts_with(|first: char| is_letter(first) && !first.is_ascii_digit());
+    (is_name && name.chars().all(is_letter)).then_some((name, value))
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ use super::binding::{cpus, set};
 use crate::check::case::Case;
 use crate::check::command::{Kind, without};
 use crate::check::finding::{Edit, Finding, Repair};
-use crate::check::script::{base, is_launcher};
+use crate::check::script::is_launcher;
+use crate::lines::base;
 use crate::shell::Word;
 
 /// The program that srun starts, behind `env` and assignments.
