@@ -4,12 +4,14 @@
 mod plan_common;
 mod random;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use berth_answer::Failure;
 use berth_answer::args::Format;
+use berth_answer::check::{self, add_steps};
+use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answer};
 use berth_answer::reader::Reader;
 use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
@@ -18,9 +20,13 @@ use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
 use plan_common::berth;
 use random::Random;
+use serde_json::Value;
 
 /// How many lines are tried.
 const LINES: usize = 500;
+
+/// How many steps of a script are tried on each machine.
+const STEPS: usize = 40;
 
 const MACHINES: &[&str] = &[
     "pack:2 core:4 pu:2",
@@ -77,6 +83,8 @@ const OPTIONS: &[&str] = &[
 struct Machines {
     /// How often the script was read.
     reads: Cell<u32>,
+    /// The step of the script.
+    step: RefCell<String>,
 }
 
 impl World for Machines {
@@ -98,7 +106,10 @@ impl World for Machines {
     fn script(&self, name: &str) -> ScriptFile {
         self.reads.set(self.reads.get() + 1);
         match name {
-            "job.sh" => ScriptFile::Text(b"#!/bin/sh\n#SBATCH -n2 -c2\nsrun ./app\n".to_vec()),
+            "job.sh" => {
+                let step = self.step.borrow();
+                ScriptFile::Text(format!("#!/bin/sh\n#SBATCH -N2 -n8\n{step}\n").into())
+            }
             _ => ScriptFile::Missing("there is no such file".into()),
         }
     }
@@ -199,11 +210,78 @@ fn every_face_has_the_same_answer() {
     }
 }
 
+/// The document of an answer; none where the line is none.
+fn document(reader: &mut Reader<'_>, line: &str, world: &Machines) -> Option<Value> {
+    let question = reader.line(line).ok()?;
+    let on = plan::node(&question, world).unwrap();
+    let Answer::Planned(mut step) = plan::answer_of_line(&question, &on).ok()? else {
+        return None;
+    };
+    add_steps(&question, &on, &mut step, world);
+    let mut out = Vec::new();
+    let screen = Screen {
+        width: 80,
+        has_colours: false,
+    };
+    plan::show(&question, &on, &step, screen, &mut out).unwrap();
+    Some(serde_json::from_slice(&out).unwrap())
+}
+
+/// What is planned of a step in its script is what its line has inside the job, and check finds nothing else.
+#[test]
+fn a_step_of_a_script_has_the_plan_of_its_line() {
+    let seed = seed();
+    println!("BERTH_SEED={seed}");
+    let mut random = Random(seed);
+    for machine in MACHINES {
+        let world = Machines::default();
+        let words = |more: &[&str]| {
+            let words = [&["--machine", machine, "--format=json"], more].concat();
+            words.into_iter().map(String::from).collect()
+        };
+        let mut alone = Reader::new(words(&["--job=sbatch -N2 -n8"]), &world).unwrap();
+        let mut script = Reader::new(words(&[]), &world).unwrap();
+        for _ in 0..STEPS {
+            let line = line(&mut random);
+            let about = format!("{machine}, {line}, BERTH_SEED={seed}");
+            world.step.replace(line.clone());
+            let found = document(&mut script, "sbatch job.sh", &world).unwrap();
+            let step = &found["job"]["steps"][0];
+            let alone = document(&mut alone, &line, &world);
+            // One of them says "none" of an unbound task, the other one nothing.
+            let cpus = |cpus: &Value| cpus.as_str().unwrap_or_default().replace("none", "");
+            let of_step = step["cpus"]
+                .as_array()
+                .map(|all| all.iter().map(cpus).collect());
+            let of_line = alone.as_ref().map(|alone| {
+                let tasks = alone["tasks"].as_array().unwrap().iter();
+                tasks.map(|task| cpus(&task["cpus"])).collect::<Vec<_>>()
+            });
+            assert_eq!(of_step, of_line, "{about}: {step}");
+            let text = format!("#SBATCH -N2 -n8\n{line}\n");
+            let request = check::Request {
+                text: text.as_bytes(),
+                machine: Some(machine),
+                cluster: None,
+                release: None,
+                exclusive: false,
+                site: None,
+            };
+            let report = check::check(&request, &world).unwrap();
+            let report = serde_json::to_value(&report).unwrap();
+            let mut rules = report["findings"].as_array().unwrap().iter();
+            let is_refused = rules.any(|one| one["rule"] == "refused");
+            assert!(!is_refused || alone.is_none(), "{about}: {report}");
+        }
+    }
+}
+
 /// Also where its directives, its own masks and the job around a step are asked for.
 #[test]
 fn a_script_is_read_once_for_an_answer() {
     for line in ["sbatch job.sh", "sbatch --binding=linear:1 job.sh"] {
         let world = Machines::default();
+        world.step.replace("srun -n2 ./app".into());
         let words = ["--machine".to_string(), "pack:2 core:4 pu:2".into()].into();
         let question = Reader::new(words, &world).unwrap().line(line).unwrap();
         let on = plan::node(&question, &world).unwrap();

@@ -4,7 +4,7 @@
 
 use berth_placement::sets::count::{counted, either};
 
-use berth_placement::{Level, Node, Rule};
+use berth_placement::{Level, Mapping, Node, Rule};
 
 use super::case::Case;
 use super::finding::{self, Finding};
@@ -44,7 +44,10 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     typed.near = typed.near.take().or(case.own("near"));
     typed.confine = typed.confine.take().or(case.own("confine"));
     typed.cpuset.asked = typed.cpuset.asked.take().or(case.own("cpuset"));
-    typed.mapping = MappingArgs(typed.mapping.0.take().or(case.mapping().ok()?));
+    typed.pool = typed.pool.take().or(case.own("pool"));
+    let mapping = typed.mapping.0.take();
+    let mapping = mapping.filter(|one| *one != Mapping::default());
+    typed.mapping = MappingArgs(mapping.or(case.mapping().ok()?));
     typed.slurm = Some(case.around.release);
     typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
