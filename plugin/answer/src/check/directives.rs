@@ -1,5 +1,7 @@
 //! The directives of a script: `#SBATCH` lines for sbatch, and those of other systems.
 
+use std::rc::Rc;
+
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
 
@@ -33,49 +35,31 @@ impl Reader<'_> {
         }
     }
 
-    /// The first line that Grid Engine or LSF takes for a directive; they read them anywhere. A document is no script.
-    pub(super) fn foreign_directive(&mut self, comments: &[usize]) {
-        let text = self.found.text.clone();
-        self.found.foreign = comments.iter().find_map(|at| {
-            let is_line = *at == 0 || text.get(*at - 1) == Some(&b'\n');
-            let line = text.get(*at..)?.split(|byte| *byte == b'\n').next()?;
-            let system = System::of_comment(line).filter(|_| is_line)?;
-            Some(Foreign {
-                line: line_of(&text, *at),
-                system,
-                is_directive: true,
-            })
-        });
-    }
-
-    /// The blanks before lines that look like directives and stand before the first command.
-    pub(super) fn indented_directives(&mut self, comments: &[usize]) {
-        let script = &self.found;
-        let blanks = |at: usize| {
-            let before = script.text.get(..at)?;
-            let count = before.iter().rev().take_while(|byte| b" \t".contains(byte));
-            let start = at - count.count();
-            let is_line = start == 0 || script.text.get(start - 1) == Some(&b'\n');
-            let rest = script.text.get(at..)?;
-            let is_one = start < at && is_line && rest.starts_with(b"#SBATCH ");
-            is_one.then_some(start..at)
-        };
-        let until = script.first_command.unwrap_or(script.text.len());
-        let before = comments.iter().filter(|at| **at < until);
-        self.found.indented = before.filter_map(|at| blanks(*at)).collect();
-    }
-
-    /// Where lines begin that look like directives and stand behind the first command.
-    pub(super) fn late_directives(&mut self, comments: &[usize]) {
-        let script = &self.found;
-        let Some(first) = script.first_command else {
-            return;
-        };
-        let is_directive = |at: &&usize| {
-            let is_line = **at == 0 || script.text.get(**at - 1) == Some(&b'\n');
-            let rest = script.text.get(**at..).unwrap_or_default();
-            **at > first && is_line && rest.starts_with(b"#SBATCH ")
-        };
-        self.found.late = comments.iter().filter(is_directive).copied().collect();
+    /// Comments that sbatch or another system takes for directives, and those that only look like one of sbatch.
+    /// sbatch reads its own up to the first command, Grid Engine and LSF anywhere. A document is no script.
+    pub(super) fn comments(&mut self, comments: &[usize]) {
+        let text = Rc::clone(&self.found.text);
+        for (at, (before, line)) in comments.iter().map(|at| (*at, text.split_at(*at))) {
+            let blanks = before.iter().rev().take_while(|byte| b" \t".contains(byte));
+            let start = at - blanks.count();
+            if !(start == 0 || text.get(start - 1) == Some(&b'\n')) {
+                continue;
+            }
+            let is_late = self.found.first_command.is_some_and(|first| at > first);
+            let is_indented = start < at;
+            match (line.starts_with(b"#SBATCH "), is_indented) {
+                (true, true) if !is_late => self.found.indented.push(start..at),
+                (true, false) if is_late => self.found.late.push(at),
+                (false, false) if self.found.foreign.is_none() => {
+                    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                    self.found.foreign = System::of_comment(line).map(|system| Foreign {
+                        line: line_of(&text, at),
+                        system,
+                        is_directive: true,
+                    });
+                }
+                _ => {}
+            }
+        }
     }
 }

@@ -125,10 +125,8 @@ impl<'a> Reader<'a> {
         let first = commands.commands.first().and_then(|one| one.words.first());
         self.found.first_command = first.map(|word| word.range.start);
         self.found.unclosed = commands.unclosed;
-        self.late_directives(&commands.comments);
-        self.indented_directives(&commands.comments);
         self.slurm_directives();
-        self.foreign_directive(&commands.comments);
+        self.comments(&commands.comments);
         for simple in &commands.commands {
             self.simple(simple);
         }

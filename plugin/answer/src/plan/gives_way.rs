@@ -11,8 +11,18 @@ use berth_srun::submission::by_default::{BIND_TO, BINDING, MAP_BY, NEAR, RANK_BY
 use crate::question::Question;
 use crate::srun_options;
 
-/// The note, if there is one.
-pub(super) fn note(args: &Question) -> Option<String> {
+/// An option that gives way to another one.
+pub struct GivesWay {
+    /// The first option of berth's own among the two.
+    pub option: &'static str,
+    /// Whether it gives way to `--cpu-bind=none`; otherwise a level gives way to it.
+    pub is_overridden: bool,
+    /// The note to the user.
+    pub note: String,
+}
+
+/// The two options, if there are such.
+pub fn gives_way(args: &Question) -> Option<GivesWay> {
     let bind = srun_options::cpu_bind(args);
     match bind.mode {
         Some(Mode::Free) => overridden(args, &bind),
@@ -20,51 +30,66 @@ pub(super) fn note(args: &Question) -> Option<String> {
     }
 }
 
-/// What chooses the CPUs, as it is typed, with the names of its options.
-fn chosen(args: &Question, bind: &CpuBind) -> Vec<(Vec<&'static str>, String)> {
+/// An option that chooses the CPUs.
+struct Chooses {
+    options: &'static [&'static str],
+    /// As it is typed.
+    text: String,
+}
+
+/// What chooses the CPUs; what decides stands first.
+fn chosen(args: &Question, bind: &CpuBind) -> impl Iterator<Item = Chooses> {
     let binding = args.asked_binding(bind);
     let binding = binding.filter(|binding| binding.strategy != Strategy::None);
-    let binding = binding.map(|one| (vec![BINDING.option], format!("--binding={one}")));
-    let mapping = args.asked_mapping().map(|one| {
-        let options = vec![MAP_BY.option, RANK_BY.option, BIND_TO.option];
-        (options, one.to_string())
+    let binding = binding.map(|one| Chooses {
+        options: &[BINDING.option],
+        text: format!("--binding={one}"),
     });
-    let near = args.asked_near();
-    let near = near.map(|one| (vec![NEAR.option], format!("--near={one}")));
-    binding.into_iter().chain(mapping).chain(near).collect()
+    let mapping = args.asked_mapping().map(|one| Chooses {
+        options: &[MAP_BY.option, RANK_BY.option, BIND_TO.option],
+        text: one.to_string(),
+    });
+    let near = args.asked_near().map(|one| Chooses {
+        options: &[NEAR.option],
+        text: format!("--near={one}"),
+    });
+    binding.into_iter().chain(mapping).chain(near)
 }
 
 /// Those of the request itself that `none` overrides. What its job or a variable requests is for other steps too.
-fn overridden(args: &Question, bind: &CpuBind) -> Option<String> {
-    let is_inherited = |option: &str| args.defaults.iter().any(|one| one.name == option);
-    let own = chosen(args, bind);
-    let own = own
-        .into_iter()
-        .filter(|(options, _)| !options.iter().any(|option| is_inherited(option)));
-    let own: Vec<_> = own.map(|(_, text)| text).collect();
+fn overridden(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
+    let is_inherited = |option: &&str| args.defaults.iter().any(|one| one.name == *option);
+    let own = chosen(args, bind).filter(|one| !one.options.iter().any(is_inherited));
+    let own: Vec<_> = own.collect();
     let none = match args.srun.cpu_bind.mode {
         Some(Mode::Free) => "--cpu-bind=none",
         _ => "CpuBind=none of the site",
     };
     let give = if own.len() == 1 { "gives" } else { "give" };
-    (!own.is_empty()).then(|| {
-        let own = own.join(" and ");
-        format!(
-            "{none} leaves the tasks unbound, and {own} {give} way to it; leave out one of them"
-        )
+    let texts: Vec<_> = own.iter().map(|one| one.text.as_str()).collect();
+    let texts = texts.join(" and ");
+    Some(GivesWay {
+        option: own.first()?.options[0],
+        is_overridden: true,
+        note: format!(
+            "{none} leaves the tasks unbound, and {texts} {give} way to it; leave out one of them"
+        ),
     })
 }
 
 /// A typed level. Beside `--near` alone, `threads` still says what `-c` counts.
-fn level(args: &Question, bind: &CpuBind) -> Option<String> {
-    let (_, chosen) = chosen(args, bind).into_iter().next()?;
-    let is_typed = |word: &String| word.starts_with("--cpu-bind") || word.starts_with("--cpu_bind");
+fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
+    let Chooses { options, text } = chosen(args, bind).next()?;
     let by_cpu_bind = args.srun.level_from == Some(LevelFrom::CpuBind);
     let level = bind.level.filter(|_| by_cpu_bind)?;
-    let counts = level == Level::Threads && chosen.starts_with("--near=");
-    (!counts && args.options.words().iter().any(is_typed)).then(|| {
-        format!(
-            "{chosen} chooses the cores, and --cpu-bind={level} gives way to it; leave out one of them"
-        )
+    let mut kept = args.srun.kept().iter();
+    let is_typed = kept.any(|one| one.name == "cpu-bind" && one.variable.is_none());
+    let counts = level == Level::Threads && options == [NEAR.option];
+    (!counts && is_typed).then(|| GivesWay {
+        option: options[0],
+        is_overridden: false,
+        note: format!(
+            "{text} chooses the cores, and --cpu-bind={level} gives way to it; leave out one of them"
+        ),
     })
 }

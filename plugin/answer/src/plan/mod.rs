@@ -47,6 +47,7 @@ use crate::srun_options;
 pub use change::{Added, spelled, typed_with, with};
 pub use controller::{gives_whole_nodes, is_asked, job_refused};
 pub use explain::write as explain;
+pub use gives_way::gives_way;
 pub use job::{NoStep, ScriptStep};
 pub use one_line::{no_line, one_line};
 pub use request::node;
@@ -193,7 +194,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(foreign_notes::notes(args));
     notes.extend(gpu_options::note(args, on, step));
     notes.extend(numbers::note(args, on));
-    notes.extend(gives_way::note(args));
+    notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
     notes.extend(args.pool_note(step, on));

@@ -2,7 +2,6 @@
 //! repair it. A line without a trap must give no finding.
 
 mod binding;
-mod gives_way;
 mod launchers;
 mod lists;
 mod memory;
@@ -70,8 +69,7 @@ pub(super) const SRUN: &[Rule] = &[
     binding::start_on_shared_nodes,
     own::mapping_never_fits,
     own::contradicted,
-    gives_way::level,
-    gives_way::none,
+    own::gives_way,
     own::cpuset_never_fits,
     own::cpuset_has_little_choice,
     own::cpuset_other_than_job,

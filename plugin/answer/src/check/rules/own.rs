@@ -9,6 +9,8 @@ use super::binding::{cpus, set, submitted};
 use crate::check::case::{Case, MAPPING};
 use crate::check::command::Kind;
 use crate::check::finding::Finding;
+use crate::check::planned;
+use crate::plan;
 
 const REFUSED: &str = "the submitting command refuses it";
 
@@ -58,6 +60,21 @@ pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
     };
     let found = Refusal::from(both).to_string();
     Some(case.warning(rule, found, reason).or(repair))
+}
+
+/// A `--cpu-bind` beside an option that chooses the CPUs, of which one gives way.
+pub(super) fn gives_way(case: &Case<'_>) -> Option<Finding> {
+    case.command.given("cpu-bind")?;
+    let request = planned::request(case, case.around.any_place()?)?;
+    let one = plan::gives_way(&request)?;
+    let [level, none] = match one.option {
+        "binding" => ["binding-and-level", "binding-and-none"],
+        "near" => ["near-and-level", "near-and-none"],
+        _ => ["mapping-and-level", "mapping-and-none"],
+    };
+    let rule = if one.is_overridden { none } else { level };
+    let (found, why) = one.note.split_once("; ")?;
+    Some(case.hint(rule, found.into(), why))
 }
 
 /// The CPUs of a `--cpuset` beside a `--near`. A default gives way to them.
