@@ -63,6 +63,14 @@ impl Finding {
         }
     }
 
+    /// The same as a hint, where that is enough.
+    pub(crate) fn hint_if(mut self, is_enough: bool) -> Self {
+        if is_enough {
+            self.level = Level::Hint;
+        }
+        self
+    }
+
     /// The same with one more way to repair it, if there is one.
     pub(crate) fn or(mut self, repair: Option<Repair>) -> Self {
         self.repairs.extend(repair);
@@ -70,20 +78,18 @@ impl Finding {
     }
 }
 
-/// A text with changes; changes that overlap are no repair.
-pub(crate) fn applied(text: &[u8], repair: &Repair) -> Option<(Vec<u8>, Vec<Range<usize>>)> {
+/// A text with changes; changes that overlap are no repair. Its lines stay as many.
+pub(crate) fn applied(text: &[u8], repair: &Repair) -> Option<Vec<u8>> {
     let mut edits: Vec<_> = repair.iter().collect();
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    let (mut out, mut spans, mut at) = (Vec::new(), Vec::new(), 0);
+    let (mut out, mut at) = (Vec::new(), 0);
     for edit in edits {
         out.extend_from_slice(text.get(at..edit.range.start)?);
-        let start = out.len();
         out.extend_from_slice(edit.text.as_bytes());
-        spans.push(start..out.len());
         at = edit.range.end;
     }
     out.extend_from_slice(text.get(at..)?);
-    Some((out, spans))
+    Some(out)
 }
 
 #[cfg(test)]
@@ -98,8 +104,7 @@ mod tests {
     #[test]
     fn edits_are_applied_from_the_front() {
         let both = vec![edit(4..6, "-n1"), edit(0..0, "x ")];
-        let (text, spans) = applied(b"abc -n ", &both).unwrap();
-        assert_eq!((&text[..], spans), (&b"x abc -n1 "[..], vec![0..2, 6..9]));
+        assert_eq!(applied(b"abc -n ", &both).unwrap(), b"x abc -n1 ");
         let over = vec![edit(0..3, ""), edit(2..4, "")];
         assert_eq!(applied(b"abcdef", &over), None);
     }

@@ -3,7 +3,6 @@
 //! submission checks and the plan. Bytes that no repair concerns stay as they are.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use super::case::Case;
 use super::command::{Command, Kind};
@@ -29,8 +28,6 @@ const HIDING: &[&str] = &[
 /// The corrected text.
 pub(super) struct Corrected {
     pub text: Vec<u8>,
-    /// The places in it that were changed.
-    pub spans: Vec<Range<usize>>,
     /// What showed only behind other repairs, and was repaired too.
     pub more: Vec<Finding>,
 }
@@ -42,35 +39,34 @@ pub(super) fn corrected(
     first: &[Finding],
     around: &Surroundings<'_>,
 ) -> Option<Corrected> {
-    let can = |finding: &Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
-    first.iter().any(can).then_some(())?;
-    let mut now = Corrected {
-        text: text.to_vec(),
-        spans: Vec::new(),
-        more: Vec::new(),
-    };
+    let can = |finding: &&Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
+    first.iter().find(can)?;
+    let mut more = Vec::new();
     let mut state = State::of(text, around);
     for _ in 0..MOST {
-        let mut wrong = state.found.iter().filter(|one| can(one));
-        let Some((finding, next, spans)) = wrong.find_map(|one| {
+        let mut wrong = state.found.iter().filter(can);
+        let Some((finding, next)) = wrong.find_map(|one| {
             let mut repairs = one.repairs.iter();
-            let (next, spans) = repairs.find_map(|repair| tried(&state, one, repair, around))?;
-            Some((one, next, spans))
+            Some((
+                one,
+                repairs.find_map(|repair| tried(&state, one, repair, around))?,
+            ))
         }) else {
             break;
         };
         let is_it = |other: &Finding| other.rule == finding.rule && other.found == finding.found;
-        if !first.iter().chain(&now.more).any(is_it) {
-            now.more.push(finding.clone());
+        if !first.iter().chain(&more).any(is_it) {
+            more.push(finding.clone());
         }
-        now.shift(&next.read.text, spans);
         state = next;
     }
-    let is_refused = state
-        .found
-        .iter()
-        .any(|finding| REFUSALS.contains(&finding.rule));
-    (!now.spans.is_empty() && !is_refused).then_some(now)
+    let mut rules = state.found.iter().map(|finding| finding.rule);
+    let is_refused = rules.any(|rule| REFUSALS.contains(&rule));
+    let text_now = state.read.text.to_vec();
+    (text_now != text && !is_refused).then_some(Corrected {
+        text: text_now,
+        more,
+    })
 }
 
 struct State {
@@ -86,18 +82,14 @@ impl State {
     }
 }
 
-/// The next text with its findings, and the places that have become others.
-type Changed = (State, Vec<(Range<usize>, Range<usize>)>);
-
 /// The text with a repair, if that is one.
 fn tried(
     state: &State,
     finding: &Finding,
     repair: &Repair,
     around: &Surroundings<'_>,
-) -> Option<Changed> {
-    let (text, places) = applied(&state.read.text, repair)?;
-    let next = State::of(&text, around);
+) -> Option<State> {
+    let next = State::of(&applied(&state.read.text, repair)?, around);
     let before = counts(&state.found);
     let after = counts(&next.found);
     let of = |counts: &BTreeMap<&str, usize>, rule: &str| counts.get(rule).copied().unwrap_or(0);
@@ -107,15 +99,11 @@ fn tried(
     let is_worse = after.keys().any(grows)
         || next.read.unclosed != state.read.unclosed && state.read.unclosed.is_none();
     let refused = |state: &State| refused_steps(&state.read, around);
-    if !is_less || is_worse || refused(&next) > refused(state) {
-        return None;
-    }
-    if serialises(&state.read, &next.read, around) {
-        return None;
-    }
-    let mut old: Vec<_> = repair.iter().map(|edit| edit.range.clone()).collect();
-    old.sort_by_key(|range| (range.start, range.end));
-    Some((next, old.into_iter().zip(places).collect()))
+    let is_repair = is_less
+        && !is_worse
+        && refused(&next) <= refused(state)
+        && !serialises(&state.read, &next.read, around);
+    is_repair.then_some(next)
 }
 
 /// Whether steps that run beside each other would have to wait for each other.
@@ -188,46 +176,4 @@ fn refused_steps(read: &Script, around: &Surroundings<'_>) -> usize {
         steps.filter(is_refused).count()
     };
     scripts.map(|read| refused(&read)).sum()
-}
-
-impl Corrected {
-    /// Takes the next text, in which places `old` have become places `new`.
-    fn shift(&mut self, text: &[u8], changes: Vec<(Range<usize>, Range<usize>)>) {
-        for span in &mut self.spans {
-            let (start, end) = (moved(span.start, &changes), moved(span.end, &changes));
-            *span = start..end.max(start);
-        }
-        self.spans.extend(changes.into_iter().map(|(_, new)| new));
-        self.text = text.to_vec();
-    }
-
-    /// The numbers of the changed lines, from 1, in the corrected text.
-    pub(super) fn lines(&self) -> Vec<usize> {
-        let mut lines = Vec::new();
-        for span in &self.spans {
-            let first = crate::shell::line_of(&self.text, span.start);
-            let ended = self
-                .text
-                .get(span.clone())
-                .is_some_and(|text| text.ends_with(b"\n"));
-            let last = crate::shell::line_of(&self.text, span.end - usize::from(ended));
-            lines.extend(first..=last);
-        }
-        lines.sort_unstable();
-        lines.dedup();
-        lines
-    }
-}
-
-/// Where a place is after changes.
-fn moved(place: usize, changes: &[(Range<usize>, Range<usize>)]) -> usize {
-    let before = changes.iter().rev().find(|(old, _)| old.end <= place);
-    let inside = changes
-        .iter()
-        .find(|(old, _)| old.start < place && place < old.end);
-    match (inside, before) {
-        (Some((_, new)), _) => new.end,
-        (None, Some((old, new))) => place - old.end + new.end,
-        (None, None) => place,
-    }
 }

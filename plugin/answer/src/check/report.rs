@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::finding::{Finding, Level};
 use super::place::Surroundings;
-use super::repair::{self, Corrected};
+use super::repair;
 use super::script::Script;
 
 /// A changed line of the corrected text.
@@ -41,7 +41,8 @@ impl Report {
         let corrected = repair::corrected(text, &findings, around);
         findings.extend(corrected.iter().flat_map(|one| one.more.clone()));
         findings.sort_by_key(|finding| finding.line);
-        let lines = corrected.as_ref().map_or(Vec::new(), changed);
+        let new = corrected.map_or_else(|| text.into(), |one| one.text);
+        let lines = changed(text, &new);
         let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
         let instead = texts.join("\n");
         let wrong = findings
@@ -54,7 +55,7 @@ impl Report {
             findings,
             corrected: lines,
             not_read: not_read(read),
-            text: corrected.map_or_else(|| text.into(), |one| one.text),
+            text: new,
             has_lines: ends > usize::from(text.ends_with(b"\n")),
         }
     }
@@ -98,14 +99,17 @@ impl Report {
     }
 }
 
-fn changed(corrected: &Corrected) -> Vec<Changed> {
-    let lines: Vec<_> = corrected.text.split(|byte| *byte == b'\n').collect();
-    let text = |line: usize| {
-        let bytes = lines.get(line.checked_sub(1)?)?;
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        Some(Changed { line, text })
-    };
-    corrected.lines().into_iter().filter_map(text).collect()
+/// The lines that a correction has changed; a repair makes no line and takes none away.
+fn changed(old: &[u8], new: &[u8]) -> Vec<Changed> {
+    let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
+    let mut changed = Vec::new();
+    for (line, (old, new)) in (1..).zip(lines(old).zip(lines(new))) {
+        if old != new {
+            let text = String::from_utf8_lossy(new).into_owned();
+            changed.push(Changed { line, text });
+        }
+    }
+    changed
 }
 
 /// Job files that were not read, with the reason.

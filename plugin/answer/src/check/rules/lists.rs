@@ -1,7 +1,7 @@
 //! Lists of CPUs by number.
 
 use crate::check::case::Case;
-use crate::check::finding::{Finding, Level};
+use crate::check::finding::Finding;
 
 /// The largest list in the place of `rank`.
 pub(super) fn on_several_nodes(case: &Case<'_>) -> Option<Finding> {
@@ -47,8 +47,5 @@ pub(super) fn rank(case: &Case<'_>) -> Option<Finding> {
         .split(',')
         .map(|one| if one == "rank" { "threads" } else { one });
     let others = others.collect::<Vec<_>>().join(",");
-    Some(Finding {
-        level: if is_gone { Level::Warning } else { Level::Hint },
-        ..finding.or(case.bind_to(&others))
-    })
+    Some(finding.hint_if(!is_gone).or(case.bind_to(&others)))
 }

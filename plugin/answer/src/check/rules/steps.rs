@@ -9,7 +9,7 @@ use berth_srun::reading::Asked;
 use super::binding::job_cpus;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
-use crate::check::finding::{self, Finding};
+use crate::check::finding::Finding;
 
 /// srun of 22.05 and 23.02 does not read the job's `-c`; from 23.11 on it reads the variable
 /// `SLURM_CPUS_PER_TASK`.
@@ -36,14 +36,8 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
         );
         // Tasks that get whole sockets lose nothing, if there are enough of them.
         let is_wide = matches!(asked.cpu_bind.level, Some(Level::Sockets | Level::Ldoms));
-        Finding {
-            level: if is_wide {
-                finding::Level::Hint
-            } else {
-                finding.level
-            },
-            ..finding.or(case.insert(&format!("-c{each}")))
-        }
+        let own = case.insert(&format!("-c{each}"));
+        finding.hint_if(is_wide).or(own)
     })
 }
 

@@ -7,7 +7,7 @@ use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpusetRequest, Near, PoolWish};
 
 use crate::check::case::{Case, MAPPING};
-use crate::check::finding::{Finding, Level};
+use crate::check::finding::Finding;
 
 /// The words that may be meant, by option.
 const WORDS: [(&str, &str); 4] = [
@@ -180,11 +180,7 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         "srun silently ignores the hint beside that option",
     );
     // A list decides alone, with the hint or without.
-    let level = match case.is_list() {
-        true => Level::Hint,
-        false => finding.level,
-    };
-    let finding = Finding { level, ..finding };
+    let finding = finding.hint_if(case.is_list());
     Some(match own {
         Some(_) => finding.or(case.remove("hint")),
         None => finding.or(case.remove(other.trim_start_matches('-'))),
