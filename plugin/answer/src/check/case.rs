@@ -11,10 +11,10 @@ use berth_srun::reading::{Asked, Refused};
 use super::command::{Command, Kind};
 use super::finding::{Finding, Repair};
 use super::place::Surroundings;
-use super::role::Role;
-use super::script::Script;
+use super::script::{Role, Script};
 use super::settings::Settings;
 use crate::args::Kept;
+use crate::plan;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
@@ -166,8 +166,8 @@ impl<'a> Case<'a> {
     /// Whether slurmctld hands out memory there; yes where no cluster is named.
     pub(crate) fn counts_memory(&self) -> bool {
         let partition = self.job_option("partition").flatten();
-        let place = self.around.place.as_ref();
-        place.is_none_or(|place| place.counts_memory(partition))
+        let config = self.around.config();
+        config.is_none_or(|config| config.counts_memory(partition))
     }
 
     /// Whether the partition gives whole nodes, as the cluster that was named says.
@@ -176,8 +176,8 @@ impl<'a> Case<'a> {
         let named = of_job.unwrap_or_else(|| self.has("partition"));
         let is_known =
             of_job.is_none_or(|name| name.is_some()) && !self.unknown().contains("partition");
-        let place = self.around.place.as_ref().filter(|_| is_known);
-        place.is_some_and(|place| place.gives_whole_nodes(named, self.around.release))
+        let config = self.around.config().filter(|_| is_known);
+        config.is_some_and(|config| plan::gives_whole_nodes(config, named, self.around.release))
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
@@ -223,9 +223,9 @@ impl<'a> Case<'a> {
         self.command.insert(words)
     }
 
-    /// Sets an option: a new value where it stands, else the option at the end.
-    pub(crate) fn set(&self, name: &str, value: &str, otherwise: &str) -> Option<Repair> {
-        self.command.set(&self.script.text, name, value, otherwise)
+    /// Sets options, each of which is one word: a new value where the option stands, else the word at the end.
+    pub(crate) fn set(&self, options: &[String]) -> Option<Repair> {
+        self.command.set(&self.script.text, options)
     }
 
     /// Takes an option away.
@@ -236,7 +236,7 @@ impl<'a> Case<'a> {
 
     /// Sets `--cpu-bind`.
     pub(crate) fn bind_to(&self, value: &str) -> Option<Repair> {
-        self.set("cpu-bind", value, &format!("--cpu-bind={value}"))
+        self.set(&[format!("--cpu-bind={value}")])
     }
 
     pub(crate) fn warning(&self, rule: &'static str, found: String, why: &str) -> Finding {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_srun::Line;
-use berth_srun::line::{Given, Trouble};
+use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::Command as Program;
 
 use super::finding::{Edit, Repair};
@@ -16,6 +16,16 @@ pub(crate) enum Kind {
     /// A line of sbatch or salloc, or all `#SBATCH` lines of a script.
     Job(Program),
     Mpirun,
+}
+
+impl Kind {
+    /// The command of Slurm's whose options it has.
+    pub(crate) fn program(self) -> Program {
+        match self {
+            Self::Job(program) => program,
+            Self::Srun | Self::Mpirun => Program::Srun,
+        }
+    }
 }
 
 /// A variable of the script.
@@ -136,18 +146,15 @@ impl Command {
         words.iter().map(|word| without(text, word)).collect()
     }
 
-    /// Sets an option: a new value where it stands, else the option at the end.
-    pub(crate) fn set(
-        &self,
-        text: &[u8],
-        name: &str,
-        value: &str,
-        otherwise: &str,
-    ) -> Option<Repair> {
-        match self.given(name) {
-            Some(given) => self.revalue(text, given, value),
-            None => self.insert(otherwise),
-        }
+    /// Sets options, each of which is one word: a new value where the option stands, else the word at the end.
+    pub(crate) fn set(&self, text: &[u8], options: &[String]) -> Option<Repair> {
+        let line = read(options, Program::Srun, None);
+        let one = |(option, word): (&Given, &String)| match self.given(&option.name) {
+            Some(given) => self.revalue(text, given, option.value.as_deref()?),
+            None => self.insert(word),
+        };
+        let edits: Option<Vec<_>> = line.given.iter().zip(options).map(one).collect();
+        edits.map(|edits| edits.concat())
     }
 }
 

@@ -10,8 +10,7 @@ use berth_srun::options::Command as Program;
 
 use super::command::{Command, Kind};
 use super::document::Body;
-use super::role::Role;
-use super::script::{Reader, Script};
+use super::script::{Reader, Role, Script};
 use crate::lines::base;
 use crate::shell::{Simple, Word};
 

@@ -14,7 +14,6 @@ mod place;
 mod planned;
 mod repair;
 mod report;
-mod role;
 mod rules;
 mod script;
 mod settings;
@@ -32,8 +31,7 @@ use command::Kind;
 use finding::{Edit, Finding};
 use foreign::Foreign;
 use place::{Place, Surroundings};
-use role::Role;
-use script::Script;
+use script::{Role, Script};
 
 pub use report::Report;
 pub use steps::add_steps;
@@ -64,7 +62,7 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
         (None, None) => None,
         (machine, cluster) => Some(Place::named(machine.unwrap_or(LIVE), cluster, world)?),
     };
-    let there = || place.as_ref().and_then(Place::release);
+    let there = || place.as_ref()?.args.standing.release();
     let release = request.release.or_else(there);
     let release = release.unwrap_or_else(|| world.release());
     let mut around = Surroundings::of(request.text, place, release, world);

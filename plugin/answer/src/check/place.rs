@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use berth_placement::Node;
 use berth_srun::Release;
-use berth_srun::submission::Words;
+use berth_srun::conf::Config;
 
 use crate::args::{as_getopt, shortened};
 use crate::plan;
@@ -60,33 +60,6 @@ impl Place {
         let node = node.clone();
         Some(Self { args, node })
     }
-
-    /// The release of the cluster, or of this node's slurmd.
-    pub(super) fn release(&self) -> Option<Release> {
-        self.args.standing.release()
-    }
-
-    /// Whether a partition of the cluster gives whole nodes; the default one if none is named.
-    pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
-        let config = self.args.config();
-        config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
-    }
-
-    /// Whether the cluster hands out memory; yes where none is named.
-    pub(super) fn counts_memory(&self, partition: Option<&str>) -> bool {
-        let config = self.args.config();
-        config.is_none_or(|config| config.counts_memory(partition))
-    }
-
-    /// Whether the cluster may give a new job more cores than it requests; no where none is named.
-    pub(super) fn may_give_more(
-        &self,
-        words: &Words,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> bool {
-        let config = self.args.config();
-        config.is_some_and(|config| words.may_get_more(config, variable))
-    }
 }
 
 /// The surroundings of a check.
@@ -126,6 +99,11 @@ impl<'a> Surroundings<'a> {
             roomy: OnceCell::new(),
             refused: RefCell::default(),
         }
+    }
+
+    /// The configuration of the cluster that it is for, if one is named.
+    pub(super) fn config(&self) -> Option<&Config> {
+        self.place.as_ref()?.args.config()
     }
 
     /// The same where a script was read before, by the name that a line has.

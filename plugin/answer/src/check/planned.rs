@@ -4,10 +4,11 @@
 
 use berth_placement::sets::count::{counted, either};
 
-use berth_placement::{Level, Mapping, Node, Rule};
+use berth_placement::{Level, Mapping, Node, Plan, Rule};
+use berth_srun::submission::by_default::ALL;
 
 use super::case::Case;
-use super::finding::{self, Finding};
+use super::finding::Finding;
 use super::place::Place;
 use crate::args::{MappingArgs, SiteNodes, SrunOptions};
 use crate::lines;
@@ -17,23 +18,10 @@ use crate::question::Question;
 
 use crate::Failure;
 
-/// berth's own options.
-const OWN: [&str; 9] = [
-    "binding",
-    "map-by",
-    "rank-by",
-    "bind-to",
-    "core-kind",
-    "near",
-    "confine",
-    "cpuset",
-    "pool",
-];
-
 /// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
 /// goes before its own words.
 pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
-    case.knows(&OWN).then_some(())?;
+    case.knows(&ALL.map(|own| own.option)).then_some(())?;
     let (mut options, job) = (case.options()?, case.job_line()?);
     let beside = place.args.srun.kept().iter();
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
@@ -62,7 +50,7 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
 pub(super) fn is_refused(case: &Case<'_>) -> bool {
     let asked = || {
         (!case.is_list()).then_some(())?;
-        let own = OWN.map(|name| case.has(name));
+        let own = ALL.map(|own| case.has(own.option));
         let step = (case.options()?, case.job_line()?, own);
         Some(format!("{step:?}"))
     };
@@ -123,7 +111,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
         });
         Some((&place.node, answer.ok()?, args))
     };
-    let Some((host, answer, args)) = planned() else {
+    let Some((on, answer, args)) = planned() else {
         return Vec::new();
     };
     let step = match answer {
@@ -142,119 +130,127 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     if case.is_list() && !case.is_whole() {
         return Vec::new();
     }
-    let wrong = unbound(case, &step)
-        .or_else(|| more_tasks_than_cores(case, &args, (host, &step)))
-        .or_else(|| shared_core(case, (host, &step)))
-        .or_else(|| noted(case, &step));
-    let wrong = wrong.into_iter();
-    wrong
-        .chain(neighbours_apart(case, &args, (host, &step)))
-        .collect()
+    let planned = Planned {
+        case,
+        args,
+        on,
+        step,
+    };
+    let all = [
+        Planned::unbound,
+        Planned::more_tasks_than_cores,
+        Planned::shared_core,
+        Planned::noted,
+    ];
+    let wrong = all.iter().find_map(|one| one(&planned)).into_iter();
+    wrong.chain(planned.neighbours_apart()).collect()
 }
 
-/// Nothing is asked for and no level fits, so srun's tasks stay where the kernel puts them.
-fn unbound(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
-    let fits_nothing = |plan: &berth_placement::Plan| plan.decision.rule == Rule::NoMatch;
-    step.plans().any(|(_, plan)| fits_nothing(plan)).then(|| {
-        let tasks = step.tasks;
-        let finding = case.warning(
+/// A step with its plan.
+struct Planned<'a> {
+    case: &'a Case<'a>,
+    args: Question,
+    on: &'a Node,
+    step: Box<PlannedStep>,
+}
+
+impl Planned<'_> {
+    /// Nothing is asked for and no level fits, so srun's tasks stay where the kernel puts them.
+    fn unbound(&self) -> Option<Finding> {
+        let fits_nothing = |plan: &Plan| plan.decision.rule == Rule::NoMatch;
+        let mut plans = self.step.plans();
+        plans.find(|(_, plan)| fits_nothing(plan))?;
+        let tasks = self.step.tasks;
+        let finding = self.case.warning(
             "nothing-bound",
             format!(
                 "{} {} neither the threads, nor the cores, nor the sockets of the step",
                 counted(tasks, "task"),
                 either(&tasks, "fits", "fit")
             ),
-            "srun binds by itself only if tasks × CPUs per task match one of the three exactly; here \
-             every task may run on all CPUs of the step",
+            "srun binds by itself only if tasks × CPUs per task match one of the three exactly; \
+             here every task may run on all CPUs of the step",
         );
         // A task that has everything loses nothing.
-        let alone = tasks == step.node_count();
-        match alone {
-            true => Finding { level: finding::Level::Hint, ..finding },
-            false => finding.or(case.bind_to("cores")).or(case.bind_to("threads")),
+        if tasks == self.step.node_count() {
+            return Some(finding.hint_if(true));
         }
-    })
-}
+        let cores = finding.or(self.case.bind_to("cores"));
+        Some(cores.or(self.case.bind_to("threads")))
+    }
 
-/// Without a level, tasks on hardware threads of one core are what srun always gives; they count only
-/// where whole nodes have too few cores.
-fn more_tasks_than_cores(
-    case: &Case<'_>,
-    args: &Question,
-    (host, step): (&Node, &PlannedStep),
-) -> Option<Finding> {
-    let is_by_core = args.srun.cpu_bind.level == Some(Level::Cores);
-    let cores = match is_by_core {
-        true => step.core_count(),
-        false => step.core_count_of_nodes(host),
-    };
-    let wants_threads = uses_threads(args) || args.srun.overcommit;
-    (step.tasks as usize > cores && step.is_bound() && !wants_threads).then(|| {
-        let finding = case.warning(
-            "more-tasks-than-cores",
-            format!("{} tasks on {}", step.tasks, counted(cores, "core")),
-            "some tasks share a core; each has one hardware thread of it, or all of them; with \
+    /// Without a level, tasks on hardware threads of one core are what srun always gives; they count only
+    /// where whole nodes have too few cores.
+    fn more_tasks_than_cores(&self) -> Option<Finding> {
+        let (case, bind, step) = (self.case, &self.args.srun.cpu_bind, &self.step);
+        let is_by_core = bind.level == Some(Level::Cores);
+        let cores = match is_by_core {
+            true => step.core_count(),
+            false => step.core_count_of_nodes(self.on),
+        };
+        let by_thread = bind.level == Some(Level::Threads) && !bind.one_thread;
+        let wants_threads = by_thread || self.args.srun.overcommit;
+        (step.tasks as usize > cores && step.is_bound() && !wants_threads).then(|| {
+            let finding = case.warning(
+                "more-tasks-than-cores",
+                format!("{} tasks on {}", step.tasks, counted(cores, "core")),
+                "some tasks share a core; each has one hardware thread of it, or all of them; with \
              --cpu-bind=threads each has one",
-        );
-        finding.or(case.bind_to("threads"))
-    })
-}
+            );
+            finding.or(case.bind_to("threads"))
+        })
+    }
 
-fn shared_core(case: &Case<'_>, (host, step): (&Node, &PlannedStep)) -> Option<Finding> {
-    let (one, other, core) = case.is_list().then(|| on_one_core(host, step)).flatten()?;
-    let finding = case.warning(
+    fn shared_core(&self) -> Option<Finding> {
+        let case = self.case;
+        let (one, other, core) = case
+            .is_list()
+            .then(|| on_one_core(self.on, &self.step))
+            .flatten()?;
+        let finding = case.warning(
         "list-on-one-core",
         format!("tasks {one} and {other} are on hardware threads of one core ({core})"),
         "the list assumes another numbering of the CPUs (berth topo shows it); --cpu-bind=cores needs \
          no numbers",
     );
-    Some(finding.or(case.bind_to("cores")))
-}
-
-fn noted(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
-    let note = step.plans().flat_map(|(_, plan)| &plan.notes).next()?;
-    Some(case.warning(
-        "not-as-asked",
-        note.to_string(),
-        "the step runs there, but not as requested",
-    ))
-}
-
-/// Neighbours on different sockets, where the other order would place them otherwise.
-fn neighbours_apart(
-    case: &Case<'_>,
-    args: &Question,
-    (host, step): (&Node, &PlannedStep),
-) -> Option<Finding> {
-    let gpus = ["gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"];
-    let of_job = |name: &str| case.is_set(name) || case.job_option(name).is_some();
-    let gres = case.has("gres").or(case.job_option("gres").flatten());
-    let with_devices =
-        gpus.iter().any(|name| of_job(name)) || gres.is_some_and(|gres| gres.contains("gpu"));
-    let matters = with_devices || case.cpus_per_task().is_some_and(|cpus| cpus > 1);
-    let levels = case.has("distribution").unwrap_or_default();
-    let decided =
-        levels.contains(':') || levels.starts_with("plane") || levels.starts_with("arbitrary");
-    if decided || !matters || !step.is_bound() {
-        return None;
+        Some(finding.or(case.bind_to("cores")))
     }
-    let mut other = args.clone();
-    let nodes = levels
-        .split(',')
-        .next()
-        .filter(|nodes| !nodes.is_empty())
-        .unwrap_or("block");
-    let order = format!("{nodes}:block");
-    other.srun = args.srun.with(&[("distribution", Some(&order))]).ok()?;
-    let Answer::Planned(blocks) = plan::answer(&other, host).ok()? else {
-        return None;
-    };
-    let places = |step: &PlannedStep| {
-        step.tasks()
-            .map(|task| task.plan().cpus.clone())
-            .collect::<Vec<_>>()
-    };
-    (places(&blocks) != places(step)).then(|| {
+
+    fn noted(&self) -> Option<Finding> {
+        let note = self.step.plans().flat_map(|(_, plan)| &plan.notes).next()?;
+        Some(self.case.warning(
+            "not-as-asked",
+            note.to_string(),
+            "the step runs there, but not as requested",
+        ))
+    }
+
+    /// Neighbours on different sockets, where the other order would place them otherwise.
+    fn neighbours_apart(&self) -> Option<Finding> {
+        let (case, args, step) = (self.case, &self.args, &self.step);
+        let gpus = ["gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"];
+        let of_job = |name: &str| case.is_set(name) || case.job_option(name).is_some();
+        let gres = case.has("gres").or(case.job_option("gres").flatten());
+        let with_devices =
+            gpus.iter().any(|name| of_job(name)) || gres.is_some_and(|gres| gres.contains("gpu"));
+        let matters = with_devices || case.cpus_per_task().is_some_and(|cpus| cpus > 1);
+        let levels = case.has("distribution").unwrap_or_default();
+        let decided =
+            levels.contains(':') || levels.starts_with("plane") || levels.starts_with("arbitrary");
+        if decided || !matters || !step.is_bound() {
+            return None;
+        }
+        let mut other = args.clone();
+        let nodes = levels.split(',').next().filter(|nodes| !nodes.is_empty());
+        let order = format!("{}:block", nodes.unwrap_or("block"));
+        other.srun = args.srun.with(&[("distribution", Some(&order))]).ok()?;
+        let Answer::Planned(blocks) = plan::answer(&other, self.on).ok()? else {
+            return None;
+        };
+        let places = |step: &PlannedStep| -> Vec<_> {
+            step.tasks().map(|task| task.plan().cpus.clone()).collect()
+        };
+        (places(&blocks) != places(step)).then(|| {
         case.hint(
             "cyclic-default",
             "-m does not order the sockets".into(),
@@ -262,6 +258,7 @@ fn neighbours_apart(
              keeps them together, -m block:cyclic says that it is meant",
         )
     })
+    }
 }
 
 /// Two tasks of a node that have CPUs of their own but share a core.
@@ -284,10 +281,4 @@ fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
         }
     }
     None
-}
-
-/// Whether hardware threads are what the user wants.
-fn uses_threads(args: &Question) -> bool {
-    let bind = &args.srun.cpu_bind;
-    bind.level == Some(Level::Threads) && !bind.one_thread
 }

@@ -2,6 +2,7 @@
 //! directives of sbatch. It is read, not run, so computed values are unknown. Scripts
 //! within it are read too (`inner.rs`).
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -12,10 +13,23 @@ use berth_srun::options::{Command as Program, Found, Takes, long};
 use super::command::{Command, Kind, Variable, Variables};
 use super::foreign::{Foreign, System};
 use super::place::Surroundings;
-use super::role::{Role, Written};
 use crate::lines::base;
 use crate::shell::{Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use berth_srun::options::nearest;
+
+/// What a script is to the one around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is the text that is checked.
+    #[default]
+    Whole,
+    /// A line of sbatch submits it.
+    Submitted,
+    /// It runs in the same job.
+    Part,
+    /// srun's shell runs it in every task.
+    InTasks,
+}
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,22 +78,13 @@ impl Script {
     }
 }
 
-/// Programs that start other tasks themselves.
-const LAUNCHERS: &[&str] = &[
-    "mpirun",
-    "mpiexec",
-    "mpiexec.hydra",
-    "prterun",
-    "orterun",
-    "mpiexec.slurm",
-];
-
 /// Programs that run the command behind them.
 const WRAPPERS: &[&str] = &["exec", "env", "nohup", "command", "time", "sudo"];
 
-/// Whether a word starts a launcher.
+/// Whether a word starts a program that starts other tasks itself.
 pub(crate) fn is_launcher(word: &str) -> bool {
-    LAUNCHERS.contains(&base(word))
+    let names = "mpirun mpiexec mpiexec.hydra prterun orterun mpiexec.slurm";
+    names.split(' ').any(|name| name == base(word))
 }
 
 /// Reads a script or a line.
@@ -94,8 +99,8 @@ pub(super) struct Reader<'a> {
     pub found: Script,
     pub variables: Variables,
     pub documents: Vec<Document>,
-    /// What the script has written to files.
-    pub written: Written,
+    /// Files that the script writes: the here-document that is the whole file, if that is known.
+    pub written: BTreeMap<String, Option<usize>>,
     /// The here-document that comes through a pipe.
     pub piped: Option<usize>,
     waits: usize,
@@ -112,7 +117,7 @@ impl<'a> Reader<'a> {
             },
             variables: Variables::new(),
             documents: Vec::new(),
-            written: Written::new(),
+            written: BTreeMap::new(),
             piped: None,
             waits: 0,
         }
@@ -141,14 +146,10 @@ impl<'a> Reader<'a> {
         words: Vec<Word>,
     ) -> Command {
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
-        let read = |program| read(&texts, program, Some(self.around.release));
-        let mut line = match kind {
-            Kind::Srun => read(Program::Srun),
-            Kind::Job(program) => read(program),
-            // Its options are not Slurm's.
-            Kind::Mpirun => Line::default(),
-        };
-        if let Kind::Srun | Kind::Job(_) = kind {
+        let mut line = Line::default();
+        // The options of mpirun are not Slurm's.
+        if kind != Kind::Mpirun {
+            line = read(&texts, kind.program(), Some(self.around.release));
             certain(&mut line, self.around.release, kind);
         }
         Command {
@@ -321,10 +322,7 @@ impl<'a> Reader<'a> {
 /// Cuts a line behind an option that the table does not have, if a word may be its value or the
 /// program: what follows is not known. If the nearest option has a value, the word is meant as one.
 fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
-    let program = match kind {
-        Kind::Job(program) => program,
-        Kind::Srun | Kind::Mpirun => Program::Srun,
-    };
+    let program = kind.program();
     let guessed = |given: &Given| {
         let near = || nearest(&given.name, program, release);
         let row = || match long(program, Some(release), near()?) {

@@ -11,9 +11,8 @@ use super::case::Case;
 use super::command::{Command, Kind};
 use super::place::{Place, Surroundings};
 use super::planned;
-use super::role::Role;
 use super::rules;
-use super::script::{Script, script};
+use super::script::{Role, Script, script};
 
 /// Plans the steps of the script that a job runs; the body of a loop counts once.
 pub fn add_steps(question: &Question, on: &Node, step: &mut PlannedStep, world: &dyn World) {

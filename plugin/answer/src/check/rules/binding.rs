@@ -7,7 +7,7 @@ use berth_srun::submission::{Words, never_fits as submission};
 
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
-use crate::check::finding::{Finding, Repair};
+use crate::check::finding::Finding;
 use crate::check::planned;
 
 /// The amount of a strategy that has one.
@@ -21,9 +21,8 @@ fn amount(binding: &Binding) -> Option<u32> {
 
 /// What the submitting command itself refuses, by its own function.
 pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
-    case.command
-        .given("binding")
-        .or(case.command.given("berth-binding"))?;
+    let mut names = ["binding", "berth-binding"].into_iter();
+    names.find_map(|name| case.command.given(name))?;
     let binding: Binding = case.own("binding")?;
     if !case.command.is_complete() || case.script.has_components {
         return None;
@@ -48,9 +47,9 @@ pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
         false => amount.div_ceil(tasks.max(1)),
     };
     let finding = case.warning(rule, why, reason);
-    let threads = meant_threads.then(|| set(case, &[("ntasks", "1", "-n1".into()), cpus(amount)]));
-    let more = set(case, &[cpus(each)]);
-    Some(finding.or(threads.flatten()).or(more))
+    let threads = || case.set(&["-n1".into(), format!("-c{amount}")]);
+    let threads = meant_threads.then(threads).flatten();
+    Some(finding.or(threads).or(case.set(&[format!("-c{each}")])))
 }
 
 /// What the submitting command knows: its words, and its variables.
@@ -58,12 +57,7 @@ pub(super) fn submitted<T>(
     case: &Case<'_>,
     ask: impl FnOnce(&Words, &dyn Fn(&str) -> Option<String>) -> Option<T>,
 ) -> Option<T> {
-    let name = match case.command.kind {
-        Kind::Job(Program::Salloc) => "salloc",
-        Kind::Job(_) => "sbatch",
-        _ => "srun",
-    };
-    let words = words(case, name, case.command);
+    let words = words(case, case.command.kind.program(), case.command);
     let job = match (&case.script.job, case.command.kind) {
         (Some(job), Kind::Srun) => Some(planned::job_cpus(case).or_else(|| job_cpus(case, job))?),
         _ => None,
@@ -77,12 +71,12 @@ pub(super) fn submitted<T>(
 }
 
 /// The words of a command, and whether its job may get more cores than it requests.
-fn words(case: &Case<'_>, name: &str, command: &Command) -> Words {
+fn words(case: &Case<'_>, program: Program, command: &Command) -> Words {
     let texts = command.words.iter().map(|word| word.text.as_str());
-    let words = Words::read(name, texts, case.around.release);
+    let words = Words::read(program.name(), texts, case.around.release);
     let variable = |name: &str| Some(command.variables.get(name)?.value.clone());
-    let place = case.around.place.as_ref();
-    let is_larger = place.is_some_and(|place| place.may_give_more(&words, variable));
+    let config = case.around.config();
+    let is_larger = config.is_some_and(|config| words.may_get_more(config, variable));
     match case.is_whole() || is_larger {
         true => words.where_jobs_may_get_more(),
         false => words,
@@ -94,31 +88,11 @@ pub(super) fn job_cpus(case: &Case<'_>, job: &Command) -> Option<u32> {
     if case.is_whole() || !job.is_complete() {
         return None;
     }
-    let words = words(case, "sbatch", job);
+    let words = words(case, Program::Sbatch, job);
     let env = |_: &str| None;
     words
         .tasks(env)?
         .checked_mul(words.most_cpus_per_task(env)?)
-}
-
-pub(super) type Setting = (&'static str, &'static str, String);
-
-pub(super) fn cpus(amount: u32) -> Setting {
-    ("cpus-per-task", "", format!("-c{amount}"))
-}
-
-/// Several options at once; a setting without a value has it in its short form.
-pub(super) fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
-    let mut edits = Vec::new();
-    for (name, value, short) in settings {
-        let value = if value.is_empty() {
-            short.get(2..)?
-        } else {
-            value
-        };
-        edits.extend(case.set(name, value, short)?);
-    }
-    Some(edits)
 }
 
 /// Named cores where other jobs may be.

@@ -2,7 +2,6 @@
 
 use berth_placement::sets::count::counted;
 
-use super::binding::{cpus, set};
 use crate::check::case::Case;
 use crate::check::command::{Kind, without};
 use crate::check::finding::{Edit, Finding, Repair};
@@ -102,11 +101,11 @@ pub(super) fn torchrun(case: &Case<'_>) -> Option<Finding> {
         .checked_div(nodes)?
         .checked_mul(case.cpus_per_task()?)?;
     let settings = [
-        ("ntasks", "", format!("-n{nodes}")),
-        ("ntasks-per-node", "1", "--ntasks-per-node=1".into()),
-        cpus(each),
+        format!("-n{nodes}"),
+        "--ntasks-per-node=1".into(),
+        format!("-c{each}"),
     ];
-    Some(finding.or(set(case, &settings)))
+    Some(finding.or(case.set(&settings)))
 }
 
 /// Takes a range of words away, if nothing but words and blanks stands there.

@@ -99,14 +99,12 @@ fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
 
 /// `-c` where it stands: on the step, else on the job, which must have the CPUs first.
 fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
-    let value = threads.to_string();
-    let option = format!("-c{threads}");
-    let mut edits = Vec::new();
-    if let Some(job) = &case.script.job {
-        edits.extend(job.set(&case.script.text, "cpus-per-task", &value, &option)?);
-    }
-    edits.extend(case.set("cpus-per-task", &value, &option)?);
-    Some(edits)
+    let option = [format!("-c{threads}")];
+    let of_step = case.set(&option)?;
+    let Some(job) = &case.script.job else {
+        return Some(of_step);
+    };
+    Some([job.set(&case.script.text, &option)?, of_step].concat())
 }
 
 /// As many threads as the task has CPUs, where the script gives their number: for a step that runs beside

@@ -12,13 +12,6 @@ use crate::check::finding::{Edit, Finding};
 
 const REFUSED: &str = "starts nothing with it";
 
-fn program(command: &Command) -> Program {
-    match command.kind {
-        Kind::Job(program) => program,
-        _ => Program::Srun,
-    }
-}
-
 /// Options that the command's table does not have, and beginnings of several of its names. One that is
 /// near to none may be a plugin's.
 pub(super) fn misspelt(case: &Case<'_>) -> Vec<Finding> {
@@ -45,18 +38,22 @@ fn line_of(case: &Case<'_>, given: &Given) -> usize {
 
 /// An option that begins several names.
 fn ambiguous(case: &Case<'_>, given: &Given, names: &[&'static str]) -> Finding {
-    let who = program(case.command).name();
+    let who = case.command.kind.program().name();
     let found = format!("{who}: option '--{}' is ambiguous", given.name);
     let names: Vec<_> = names.iter().map(|name| format!("--{name}")).collect();
     let why = format!("it may mean {}; {who} {REFUSED}", names.join(", "));
-    let near = nearest(&given.name, program(case.command), case.around.release);
+    let near = nearest(
+        &given.name,
+        case.command.kind.program(),
+        case.around.release,
+    );
     let near = near.and_then(|near| renamed(&case.script.text, case.command, given, near));
     case.warning("misspelt-option", found, &why).or(near)
 }
 
 fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
     let (command, release) = (case.command, case.around.release);
-    let program = program(command);
+    let program = command.kind.program();
     let who = program.name();
     let found = match given.name.chars().count() {
         1 => format!("{who}: invalid option -- '{}'", given.name),
@@ -150,7 +147,7 @@ pub(super) fn renamed(
 /// A long name behind one dash: its letters are read as options, often without a complaint.
 pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
     let command = case.command;
-    let program = program(command);
+    let program = command.kind.program();
     let is_name = |text: &str| {
         let name = text.split('=').next().unwrap_or_default();
         let found = long(program, Some(case.around.release), name);
@@ -196,7 +193,7 @@ pub(super) fn other_dash(case: &Case<'_>) -> Option<Finding> {
     };
     let why = format!(
         "this dash is no ASCII character, so {} takes the word for a program",
-        program(command).name()
+        command.kind.program().name()
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
     let end = word.range.end - rest.len();

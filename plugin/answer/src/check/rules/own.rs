@@ -5,7 +5,7 @@ use berth_placement::{CpusetRequest, Near, Refusal, Request, Wish, near_beside_c
 use berth_srun::submission::by_default::NEAR;
 use berth_srun::submission::{cpuset, never_fits};
 
-use super::binding::{cpus, set, submitted};
+use super::binding::submitted;
 use crate::check::case::{Case, MAPPING};
 use crate::check::command::Kind;
 use crate::check::finding::Finding;
@@ -24,7 +24,9 @@ pub(super) fn mapping_never_fits(case: &Case<'_>) -> Option<Finding> {
     }
     let mapping = case.mapping().ok()??;
     let why = submitted(case, |words, env| never_fits::mapping(&mapping, words, env))?;
-    let more = mapping.each().and_then(|each| set(case, &[cpus(each)]));
+    let more = mapping
+        .each()
+        .and_then(|each| case.set(&[format!("-c{each}")]));
     Some(case.warning("mapping-never-fits", why, REFUSED).or(more))
 }
 

@@ -83,7 +83,7 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes}"),
             "there are fewer tasks than nodes, so some nodes would run nothing",
         );
-        return Some(finding.or(case.set("nodes", &tasks.to_string(), "")));
+        return Some(finding.or(case.set(&[format!("-N{tasks}")])));
     }
     let each = number("ntasks-per-node")?;
     (nodes.checked_mul(each) != Some(tasks)).then(|| {
@@ -92,8 +92,8 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes} and --ntasks-per-node={each}"),
             "the numbers contradict each other: -n counts the tasks of all nodes together",
         );
-        let each = (tasks % nodes == 0).then(|| (tasks / nodes).to_string());
-        let even = each.and_then(|each| case.set("ntasks-per-node", &each, ""));
+        let even = || case.set(&[format!("--ntasks-per-node={}", tasks / nodes)]);
+        let even = (tasks % nodes == 0).then(even).flatten();
         finding.or(even).or(case.remove("ntasks-per-node"))
     })
 }
@@ -139,7 +139,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             Some((cpus, _)) => cpus / asked.cpus_per_task.unwrap_or(1).max(1),
             None => of_job.tasks(),
         };
-        finding.or(case.set("ntasks", &fitting.to_string(), ""))
+        finding.or(case.set(&[format!("-n{fitting}")]))
     })
 }
 
@@ -158,7 +158,7 @@ fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
             format!("-N {own} in a job of {}", counted(nodes, "node")),
             "srun refuses it: a step has nodes of its job only",
         );
-        return Some(finding.or(case.set("nodes", &nodes.to_string(), "")));
+        return Some(finding.or(case.set(&[format!("-N{nodes}")])));
     }
     None
 }
