@@ -8,9 +8,9 @@ use berth_srun::Release;
 use clap::{Args, Command, FromArgMatches};
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
-use crate::lines::NoLine;
 use crate::lines::job::read;
 use crate::lines::srun::{move_exclusive, one_name, spelled_out};
+use crate::lines::{NoLine, base};
 use crate::plan::controller::{is_asked, passed_on};
 use crate::question::Question;
 use crate::world::World;
@@ -229,8 +229,8 @@ fn getopt(words: &[String]) -> Vec<String> {
 /// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
 pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
     let is_program = |word: &OsString| {
-        let name = word.to_str().and_then(|text| text.rsplit('/').next());
-        name.is_some_and(|name| ["srun", "sbatch", "salloc", "mpirun", "mpiexec"].contains(&name))
+        let name = word.to_str().map(base).unwrap_or_default();
+        ["srun", "sbatch", "salloc", "mpirun", "mpiexec"].contains(&name)
     };
     let command = command();
     // Of `--job salloc` it is the value.

@@ -3,6 +3,12 @@
 
 use std::borrow::Cow;
 
+/// Whether a list in words has a word.
+#[must_use]
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
 /// Text of several lines without other control characters.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {

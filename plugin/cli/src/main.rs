@@ -84,7 +84,7 @@ fn words() -> Vec<OsString> {
     if command != "plan" && command != "advise" {
         return words;
     }
-    let line = plan::line_in(&mut words);
+    let line = berth_answer::reader::line_in(&mut words);
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),
         None => vec![word],

@@ -7,7 +7,7 @@ use berth_srun::submission::directives;
 
 use super::command::Kind;
 use super::foreign::{Foreign, System};
-use super::script::{Reader, no_word};
+use super::script::Reader;
 use crate::shell::{Word, line_of};
 
 impl Reader<'_> {
@@ -18,21 +18,15 @@ impl Reader<'_> {
             return;
         };
         self.found.has_components = lines.iter().any(|line| line.begins_component);
-        let words = lines.iter().flat_map(|line| &line.words);
-        let words = words.map(|word| self.placed(&word.text, word.range.clone()));
-        let words = words.collect();
-        let job = self.command(first.line, Kind::Job(Program::Sbatch), no_word(), words);
+        let words = lines.iter().flat_map(|line| &line.words).map(|word| Word {
+            is_plain: self.found.text.get(word.range.clone()) == Some(word.text.as_bytes()),
+            text: word.text.clone(),
+            range: word.range.clone(),
+            ..Word::default()
+        });
+        let kind = Kind::Job(Program::Sbatch);
+        let job = self.command(first.line, kind, Word::default(), words.collect());
         self.found.job = Some(job);
-    }
-
-    fn placed(&self, text: &str, range: std::ops::Range<usize>) -> Word {
-        Word {
-            is_plain: self.found.text.get(range.clone()) == Some(text.as_bytes()),
-            text: text.into(),
-            range,
-            is_computed: false,
-            may_split: false,
-        }
     }
 
     /// Comments that sbatch or another system takes for directives, and those that only look like one of sbatch.

@@ -42,45 +42,23 @@ impl System {
             .any(|word| word == b"-pe" || word == b"-binding")
             .then_some(System::GridEngine)
     }
-
-    fn rule(self) -> &'static str {
-        match self {
-            Self::GridEngine => "grid-engine",
-            Self::Lsf => "lsf",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::GridEngine => "Grid Engine",
-            Self::Lsf => "LSF",
-        }
-    }
-
-    fn page(self) -> &'static str {
-        match self {
-            Self::GridEngine => "docs/users/from-grid-engine.md",
-            Self::Lsf => "docs/users/from-lsf.md",
-        }
-    }
 }
 
 impl Foreign {
     /// The finding: which page to read.
     pub(super) fn finding(self) -> Finding {
-        let name = self.system.name();
+        let (rule, name, page) = match self.system {
+            System::GridEngine => ("grid-engine", "Grid Engine", "from-grid-engine.md"),
+            System::Lsf => ("lsf", "LSF", "from-lsf.md"),
+        };
         let what = match self.is_directive {
             true => "script",
             false => "line",
         };
-        Finding::warning(
-            self.line,
-            self.system.rule(),
-            format!("this is a {what} of {name}"),
-            &format!(
-                "berth check reads Slurm's; the page {} has Slurm's words for those of {name}",
-                self.system.page()
-            ),
-        )
+        let found = format!("this is a {what} of {name}");
+        let why = format!(
+            "berth check reads Slurm's; the page docs/users/{page} has Slurm's words for those of {name}"
+        );
+        Finding::warning(self.line, rule, found, &why)
     }
 }

@@ -15,6 +15,7 @@ use super::foreign::{Foreign, System};
 use super::place::Surroundings;
 use crate::lines::base;
 use crate::shell::{Document, Simple, Unclosed, Word, assignment, line_of, scan};
+use crate::text::has_word;
 use berth_srun::options::nearest;
 
 /// What a script is to the one around it.
@@ -84,7 +85,7 @@ const WRAPPERS: &[&str] = &["exec", "env", "nohup", "command", "time", "sudo"];
 /// Whether a word starts a program that starts other tasks itself.
 pub(crate) fn is_launcher(word: &str) -> bool {
     let names = "mpirun mpiexec mpiexec.hydra prterun orterun mpiexec.slurm";
-    names.split(' ').any(|name| name == base(word))
+    has_word(names, base(word))
 }
 
 /// Reads a script or a line.
@@ -335,16 +336,6 @@ fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
     if let Some(at) = line.given.iter().position(guessed) {
         line.given.truncate(at + 1);
         line.own_words = line.given.last().map_or(0, |given| given.words.end);
-    }
-}
-
-pub(super) fn no_word() -> Word {
-    Word {
-        range: 0..0,
-        text: String::new(),
-        is_computed: false,
-        may_split: false,
-        is_plain: true,
     }
 }
 

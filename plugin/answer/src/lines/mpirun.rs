@@ -4,6 +4,7 @@
 
 use super::job::base;
 use super::no_answer::NoLine;
+use crate::text::has_word;
 
 /// The names of the program.
 const NAMES: [&str; 4] = ["mpirun", "mpiexec", "orterun", "prterun"];
@@ -87,7 +88,7 @@ fn read(words: &[String]) -> Result<Asked, NoLine> {
             "N" | "npernode" => asked.map = Some(format!("ppr:{}:node", value()?)),
             "use-hwthread-cpus" => asked.counts_threads = true,
             _ => {
-                let is_in = |names: &&str| names.split(' ').any(|known| known == name);
+                let is_in = |names: &&str| has_word(names, name);
                 let Some(count) = OTHERS.iter().position(is_in) else {
                     return Err(NoLine::NotModelled(format!("{word} of mpirun")));
                 };

@@ -16,7 +16,7 @@ use std::ops::Range;
 pub use scan::scan;
 
 /// A word of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// Its bytes in the script.
     pub range: Range<usize>,

@@ -3,7 +3,6 @@
 mod batch;
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -77,7 +76,7 @@ fn asked(typed: &PlanArgs) -> Result<Question, Unread> {
 /// The words typed behind `plan`, without --batch and its value, and without a whole line.
 fn typed_words() -> Vec<String> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    line_in(&mut words);
+    reader::line_in(&mut words);
     let words = words
         .into_iter()
         .map(|word| word.to_string_lossy().into_owned());
@@ -91,11 +90,6 @@ fn typed_words() -> Vec<String> {
         }
     }
     kept
-}
-
-/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
-pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
-    reader::line_in(words)
 }
 
 /// Prints the answer, what it rests on, and the notes.

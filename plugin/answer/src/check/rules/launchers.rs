@@ -8,6 +8,7 @@ use crate::check::finding::{Edit, Finding, Repair};
 use crate::check::script::is_launcher;
 use crate::lines::base;
 use crate::shell::Word;
+use crate::text::has_word;
 
 /// The program that srun starts, behind `env` and assignments.
 fn program<'a>(case: &Case<'a>) -> Option<(&'a Word, &'a [Word])> {
@@ -217,7 +218,7 @@ fn numactl(words: &[Word]) -> Option<Own<'_>> {
             Some((name, value)) => (name, Some(value)),
             None => (word.text.as_str(), None),
         };
-        let own_words = if value.is_none() && VALUES.split(' ').any(|one| one == name) {
+        let own_words = if value.is_none() && has_word(VALUES, name) {
             2
         } else {
             1

@@ -4,6 +4,7 @@
 use crate::check::case::Case;
 use crate::check::finding::{Edit, Finding};
 use crate::check::rules::openmp;
+use crate::text::has_word;
 
 /// Options with which the user places the ranks.
 const PLACEMENT: &str = "map-by bind-to rank-by cpus-per-rank cpus-per-proc rankfile rf cpu-set";
@@ -36,7 +37,7 @@ pub(in crate::check) fn check(case: &Case<'_>) -> Option<Finding> {
     let mut options = words.filter_map(|text| text.strip_prefix('-'));
     let is_placed = options.any(|option| {
         let name = option.trim_start_matches('-').split('=').next();
-        name.is_some_and(|name| has(PLACEMENT, name))
+        name.is_some_and(|name| has_word(PLACEMENT, name))
     });
     let threads = openmp::threads(case).flatten().unwrap_or(1);
     let cpus = case.cpus_per_task().unwrap_or(1).max(threads);
@@ -68,8 +69,8 @@ pub(in crate::check) fn check(case: &Case<'_>) -> Option<Finding> {
 
 fn library(case: &Case<'_>) -> Library {
     let words = &case.command.words;
-    let has_one_of = |options| words.iter().any(|word| has(options, &word.text));
-    let loads = |words: &&Vec<String>| words.first().is_some_and(|first| has(LOADERS, first));
+    let has_one_of = |options| words.iter().any(|word| has_word(options, &word.text));
+    let loads = |words: &&Vec<String>| words.first().is_some_and(|first| has_word(LOADERS, first));
     let loads = case.script.all.iter().filter(loads).flatten();
     let text = loads.map(|word| word.to_ascii_lowercase() + " ");
     let text: String = text.collect();
@@ -84,9 +85,4 @@ fn library(case: &Case<'_>) -> Library {
     } else {
         Library::Unknown
     }
-}
-
-/// Whether a list in words has a word.
-fn has(list: &str, word: &str) -> bool {
-    list.split(' ').any(|one| one == word)
 }
