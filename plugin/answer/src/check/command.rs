@@ -6,7 +6,7 @@ use berth_srun::Line;
 use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::Command as Program;
 
-use super::finding::{Edit, Repair};
+use super::finding::{Edit, Repair, replaced};
 use crate::shell::Word;
 
 /// What a command is to a check.
@@ -115,9 +115,8 @@ impl Command {
             Some(end) => self.words.get(end.checked_sub(1)?)?,
             None => &self.name,
         };
-        let text = format!(" {words}");
-        let range = word.range.end..word.range.end;
-        (!word.range.is_empty()).then(|| vec![Edit { range, text }])
+        let end = word.range.end;
+        (!word.range.is_empty()).then(|| replaced(end..end, format!(" {words}")))
     }
 
     /// Gives an option another value.
@@ -130,10 +129,7 @@ impl Command {
         let mut places = places.by_ref().filter(|(_, part)| *part == old.as_bytes());
         let (at, _) = places.next_back().filter(|_| !word.is_computed)?;
         let start = word.range.start + at;
-        Some(vec![Edit {
-            range: start..start + old.len(),
-            text: value.into(),
-        }])
+        Some(replaced(start..start + old.len(), value))
     }
 
     /// Takes an option away, with the blanks before it on its line. Letters that share a word stay

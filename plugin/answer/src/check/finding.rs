@@ -23,6 +23,12 @@ pub(crate) struct Edit {
 /// Changes that belong together.
 pub(crate) type Repair = Vec<Edit>;
 
+/// One change as a repair.
+pub(crate) fn replaced(range: Range<usize>, text: impl Into<String>) -> Repair {
+    let text = text.into();
+    vec![Edit { range, text }]
+}
+
 /// A trap that a line has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {

@@ -28,7 +28,7 @@ use crate::world::{LIVE, World};
 use crate::{Failure, Unreadable};
 use case::Case;
 use command::Kind;
-use finding::{Edit, Finding};
+use finding::{Finding, replaced};
 use foreign::Foreign;
 use place::{Place, Surroundings};
 use script::{Role, Script};
@@ -174,11 +174,8 @@ fn indented_directives(script: &Script) -> impl Iterator<Item = Finding> + '_ {
         let found = "a blank stands before #SBATCH".into();
         let why =
             "sbatch reads only lines that begin with #SBATCH, and takes this line for a comment";
-        let edit = Edit {
-            range: blanks.clone(),
-            text: String::new(),
-        };
-        Finding::warning(line, "indented-directive", found, why).or(Some(vec![edit]))
+        let finding = Finding::warning(line, "indented-directive", found, why);
+        finding.or(Some(replaced(blanks.clone(), "")))
     })
 }
 

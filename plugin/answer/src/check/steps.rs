@@ -1,7 +1,7 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
 use crate::lines;
-use crate::plan::{NoStep, PlannedStep, ScriptStep};
+use crate::plan::{PlannedStep, ScriptStep, StepAnswer};
 use crate::question::Question;
 use crate::world::World;
 use berth_placement::Node;
@@ -63,23 +63,24 @@ fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<ScriptStep>) 
     }
 }
 
-fn request(case: &Case<'_>) -> Result<Box<Question>, NoStep> {
+fn request(case: &Case<'_>) -> Result<Box<Question>, StepAnswer> {
     if case.command.kind == Kind::Mpirun {
-        let why = "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them";
-        return Err(NoStep::NotPlanned(why.into()));
+        let why = "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them".into();
+        return Err(StepAnswer::NotPlanned { why });
     }
     if let Some(wrong) = rules::refused(case).into_iter().next() {
-        return Err(NoStep::Refused(wrong.found));
+        return Err(StepAnswer::Refused { why: wrong.found });
     }
     let place = case.around.place.as_ref();
     let request = place.and_then(|place| planned::request(case, place));
     request.map(Box::new).ok_or_else(|| {
         let mut names = case.unknown().iter();
         let name = names.find(|name| selection::concerns(name));
-        NoStep::NotPlanned(match name {
+        let why = match name {
             Some(name) => format!("--{name} has a value that only the job knows"),
             None => "only the job knows its options".into(),
-        })
+        };
+        StepAnswer::NotPlanned { why }
     })
 }
 

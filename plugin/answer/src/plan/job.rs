@@ -197,21 +197,13 @@ fn script(script: &Script) -> Option<Fact> {
 }
 
 /// A step of a script, as it is read there.
-pub struct ScriptStep {
+pub(crate) struct ScriptStep {
     /// Its line in the script, from 1.
     pub line: usize,
     /// Its words.
     pub text: String,
-    /// What it asks for.
-    pub request: Result<Box<Question>, NoStep>,
-}
-
-/// Why there is no request.
-pub enum NoStep {
-    /// srun would refuse the line.
-    Refused(String),
-    /// It is not known here what it asks for.
-    NotPlanned(String),
+    /// What it asks for, or why that is not planned.
+    pub request: Result<Box<Question>, StepAnswer>,
 }
 
 /// The variables before the line of a job, which its command passes on to the steps.
@@ -232,13 +224,12 @@ fn command(args: &Question, line: &str, step: &str) -> String {
 
 impl PlannedJob {
     /// The line that submits the script with the variables before it, if the script was read.
-    #[must_use]
-    pub fn submits(&self) -> Option<&str> {
+    pub(crate) fn submits(&self) -> Option<&str> {
         self.submits.as_deref()
     }
 
     /// Plans the steps of its script.
-    pub fn add_steps(&mut self, found: Vec<ScriptStep>, args: &Question, on: &Node) {
+    pub(crate) fn add_steps(&mut self, found: Vec<ScriptStep>, args: &Question, on: &Node) {
         let step = |step: ScriptStep| JobStep {
             plan: command(args, &self.line, &step.text),
             line: Some(step.line),
@@ -249,11 +240,10 @@ impl PlannedJob {
     }
 }
 
-fn answered(request: Result<Box<Question>, NoStep>, on: &Node) -> StepAnswer {
+fn answered(request: Result<Box<Question>, StepAnswer>, on: &Node) -> StepAnswer {
     let args = match request {
         Ok(args) => *args,
-        Err(NoStep::Refused(why)) => return StepAnswer::Refused { why },
-        Err(NoStep::NotPlanned(why)) => return StepAnswer::NotPlanned { why },
+        Err(answer) => return answer,
     };
     match answer_of_line(&args, on) {
         Ok(Answer::Planned(step)) => StepAnswer::Planned {

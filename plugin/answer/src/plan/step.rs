@@ -191,7 +191,7 @@ pub(super) struct JobStep {
 /// What becomes of a step.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
-pub(super) enum StepAnswer {
+pub(crate) enum StepAnswer {
     Planned {
         /// Each task's CPUs; empty where nothing is bound.
         cpus: Vec<String>,
@@ -207,7 +207,7 @@ pub(super) enum StepAnswer {
 }
 
 /// A planned step of a job, with its request.
-pub(super) struct InJob {
+pub(crate) struct InJob {
     pub args: Question,
     pub step: PlannedStep,
 }

@@ -4,7 +4,7 @@ use berth_placement::sets::count::counted;
 
 use crate::check::case::Case;
 use crate::check::command::{Kind, without};
-use crate::check::finding::{Edit, Finding, Repair};
+use crate::check::finding::{Finding, Repair, replaced};
 use crate::check::script::is_launcher;
 use crate::lines::base;
 use crate::shell::Word;
@@ -111,28 +111,18 @@ pub(super) fn torchrun(case: &Case<'_>) -> Option<Finding> {
 
 /// Takes a range of words away, if nothing but words and blanks stands there.
 fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> {
-    let mut left = case.script.text.get(range.clone())?.to_vec();
+    let removed = case.script.text.get(range.clone())?;
+    let mut left = removed.to_vec();
     let words = std::iter::once(&case.command.name).chain(&case.command.words);
-    for word in
-        words.filter(|word| range.contains(&word.range.start) && word.range.end <= range.end)
-    {
+    for word in words.filter(|word| range.contains(&word.range.start)) {
+        (word.is_plain && !word.is_computed).then_some(())?;
         let place = word.range.start - range.start..word.range.end - range.start;
         left.get_mut(place)?.fill(b' ');
     }
-    let words = std::iter::once(&case.command.name).chain(&case.command.words);
-    let is_plain = words
-        .filter(|word| range.contains(&word.range.start))
-        .all(|word| word.is_plain && !word.is_computed);
     let is_blank = left.iter().all(|byte| b" \t".contains(byte));
     // bash takes a word such as `$={dir:-/tmp}` literally. Its author probably meant a variable, so it stays.
-    let removed = case.script.text.get(range.clone())?;
     let is_simple = !removed.iter().any(|byte| b"${}`*?[]~".contains(byte));
-    (is_plain && is_simple && is_blank).then(|| {
-        vec![Edit {
-            range,
-            text: String::new(),
-        }]
-    })
+    (is_simple && is_blank).then(|| replaced(range, ""))
 }
 
 /// `taskset` and `numactl`, which give every task the same CPUs.

@@ -2,7 +2,7 @@
 //! `-c`, so it matters whose mpirun it is.
 
 use crate::check::case::Case;
-use crate::check::finding::{Edit, Finding};
+use crate::check::finding::{Finding, replaced};
 use crate::check::rules::openmp;
 use crate::text::has_word;
 
@@ -61,10 +61,8 @@ pub(in crate::check) fn check(case: &Case<'_>) -> Option<Finding> {
         ),
     };
     let end = case.command.name.range.end;
-    Some(finding.or(Some(vec![Edit {
-        range: end..end,
-        text: format!(" --map-by slot:PE={cpus}"),
-    }])))
+    let option = format!(" --map-by slot:PE={cpus}");
+    Some(finding.or(Some(replaced(end..end, option))))
 }
 
 fn library(case: &Case<'_>) -> Library {

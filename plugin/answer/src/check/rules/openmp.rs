@@ -6,7 +6,7 @@ use berth_placement::request::grid_engine::Instance;
 
 use crate::check::case::Case;
 use crate::check::command::Command;
-use crate::check::finding::{Edit, Finding};
+use crate::check::finding::{Finding, Repair, replaced};
 
 /// Variables with which a user places threads.
 const PLACES: &[&str] = &[
@@ -98,7 +98,7 @@ fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
 }
 
 /// `-c` where it stands: on the step, else on the job, which must have the CPUs first.
-fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
+fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Repair> {
     let option = [format!("-c{threads}")];
     let of_step = case.set(&option)?;
     let Some(job) = &case.script.job else {
@@ -109,17 +109,12 @@ fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
 
 /// As many threads as the task has CPUs, where the script gives their number: for a step that runs beside
 /// others.
-fn fewer_threads(case: &Case<'_>, cpus: u32) -> Option<Vec<Edit>> {
+fn fewer_threads(case: &Case<'_>, cpus: u32) -> Option<Repair> {
     case.command.in_background.then_some(())?;
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
     let range = set.end?.checked_sub(set.value.len())?..set.end?;
     let is_it = case.script.text.get(range.clone())? == set.value.as_bytes();
-    is_it.then(|| {
-        vec![Edit {
-            range,
-            text: cpus.to_string(),
-        }]
-    })
+    is_it.then(|| replaced(range, cpus.to_string()))
 }
 
 /// The CPUs in the smallest mask of a list.

@@ -8,7 +8,7 @@ use berth_srun::options::{Command as Program, Found, long, nearest};
 use crate::args::is_plans_own;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
-use crate::check::finding::{Edit, Finding};
+use crate::check::finding::{Finding, Repair, replaced};
 
 const REFUSED: &str = "starts nothing with it";
 
@@ -101,7 +101,7 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
 }
 
 /// The option moved from a job to its sruns.
-fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
+fn moved(case: &Case<'_>, given: &Given) -> Option<Repair> {
     let job = case.command;
     let words = job.words.get(given.words.clone())?;
     let typed: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
@@ -123,12 +123,7 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
 }
 
 /// The option's word with another name.
-pub(super) fn renamed(
-    text: &[u8],
-    command: &Command,
-    given: &Given,
-    near: &str,
-) -> Option<Vec<Edit>> {
+pub(super) fn renamed(text: &[u8], command: &Command, given: &Given, near: &str) -> Option<Repair> {
     let word = command.words.get(given.words.start)?;
     let bytes = text.get(word.range.clone())?;
     let typed = format!("--{}", given.name);
@@ -138,10 +133,7 @@ pub(super) fn renamed(
         .filter(|(_, part)| *part == typed.as_bytes());
     let (at, _) = places.next().filter(|_| !given.name.is_empty())?;
     let start = word.range.start + at + 2;
-    Some(vec![Edit {
-        range: start..start + given.name.len(),
-        text: near.into(),
-    }])
+    Some(replaced(start..start + given.name.len(), near))
 }
 
 /// A long name behind one dash: its letters are read as options, often without a complaint.
@@ -168,10 +160,8 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
         "behind one dash {who} reads -{letter} with the value \"{rest}\", or several letters"
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
-    Some(finding.or(Some(vec![Edit {
-        range: word.range.start..word.range.start,
-        text: "-".into(),
-    }])))
+    let start = word.range.start;
+    Some(finding.or(Some(replaced(start..start, "-"))))
 }
 
 /// A dash that a word processor has made longer.
@@ -197,10 +187,7 @@ pub(super) fn other_dash(case: &Case<'_>) -> Option<Finding> {
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
     let end = word.range.end - rest.len();
-    Some(finding.or(Some(vec![Edit {
-        range: word.range.start..end,
-        text: dashes.into(),
-    }])))
+    Some(finding.or(Some(replaced(word.range.start..end, dashes))))
 }
 
 /// A word between the options of a directive; sbatch takes it for the end of the options and stops.
