@@ -9,6 +9,7 @@ use std::sync::Arc;
 use berth_site::Announcement;
 use berth_site::settings::Settings;
 use berth_srun::conf::DefaultBind;
+use berth_srun::options::Own;
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions};
 use crate::lines::job::JobLine;
@@ -91,8 +92,8 @@ impl Display for GivenBy {
 pub struct ByDefault {
     /// What gives it.
     pub by: GivenBy,
-    /// The option's name.
-    pub name: &'static str,
+    /// The option.
+    pub own: Own,
     /// Its value.
     pub text: String,
 }

@@ -5,12 +5,15 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use berth_srun::Release;
+use berth_srun::line::read;
+use berth_srun::options::Command as Program;
+use berth_srun::submission::two_names;
 use clap::{Args, Command, FromArgMatches};
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
-use crate::lines::job::read;
-use crate::lines::srun::{move_exclusive, one_name, spelled_out};
-use crate::lines::{NoLine, base};
+use crate::lines::given::is_whole;
+use crate::lines::srun::whole_line;
+use crate::lines::{NoLine, base, job};
 use crate::plan::controller::{is_asked, passed_on};
 use crate::question::Question;
 use crate::world::World;
@@ -85,7 +88,7 @@ impl Question {
     pub fn read_job(&mut self, world: &dyn World) {
         let text = self.job.as_deref();
         let variable = |name: &str| self.variable(name);
-        let read = |text| read(text, self.srun.release, variable, world).map(Arc::new);
+        let read = |text| job::read(text, self.srun.release, variable, world).map(Arc::new);
         self.job_read = text.map(read);
     }
 }
@@ -135,7 +138,9 @@ impl<'a> Reader<'a> {
     /// An option among them that is wrong.
     pub fn new(beside: Vec<String>, world: &'a dyn World) -> Result<Self, Unread> {
         let mut command = command();
-        one_name(&beside)?;
+        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).given) {
+            return Err(why.into());
+        }
         let common = parsed(&mut command, getopt(&beside))?;
         let standing = || world.standing(&common.machine, common.cluster.as_deref());
         let release = common.slurm.or_else(|| standing().release());
@@ -161,15 +166,13 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`Unread`]
     pub fn line(&mut self, line: &str) -> Result<Question, Unread> {
-        let mut words = spelled_out(line, self.release)?;
-        if words.iter().any(|word| word.starts_with("--job=")) && self.common.job.is_some() {
+        let line = whole_line(line, self.release)?;
+        if line.job.is_some() && self.common.job.is_some() {
             let why = "the line is that of a job; leave out --job";
             return Err(why.to_string().into());
         }
-        let mut beside = self.beside.to_vec();
-        move_exclusive(&mut words, &mut beside);
-        words.extend(getopt(&beside));
-        let typed = parsed(&mut self.command, words)?;
+        let mut typed = self.common.clone();
+        typed.take_line(line, false)?;
         self.asked(typed)
     }
 
@@ -180,20 +183,24 @@ impl<'a> Reader<'a> {
     pub fn line_of_file(&mut self, text: &str) -> Result<Question, Unread> {
         let unclosed = || "a quote is not closed on this line; close it".to_string();
         let words = shlex::split(text).ok_or_else(unclosed)?;
-        let mut beside = self.beside.to_vec();
-        let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
-            true => {
-                let mut words = spelled_out(text, self.release)?;
-                move_exclusive(&mut words, &mut beside);
-                words
-            }
-            false => {
-                one_name(&words)?;
-                getopt(&words)
-            }
-        };
-        let words = getopt(&beside).into_iter().chain(words).collect();
-        let typed = parsed(&mut self.command, words)?;
+        let mut typed = self.common.clone();
+        if words.first().is_some_and(|word| !word.starts_with('-')) {
+            typed.take_line(whole_line(text, self.release)?, true)?;
+            return self.asked(typed);
+        }
+        let line = read(&words, Program::Srun, None);
+        if let Some(why) = two_names::why(&line.given) {
+            return Err(why.into());
+        }
+        let mut given = line.given.iter();
+        let is_sruns = given.all(|one| is_whole(one, &words[one.words.start]));
+        if is_sruns && line.own_words == words.len() {
+            line.given.iter().try_for_each(|one| typed.take(one))?;
+            return self.asked(typed);
+        }
+        // It has options of berth plan too, or a fault that clap names.
+        let words = getopt(&self.beside).into_iter().chain(getopt(&words));
+        let typed = parsed(&mut self.command, words.collect())?;
         self.asked(typed)
     }
 

@@ -1,19 +1,19 @@
 //! Registers the SPANK options with Slurm: their names, their help texts, and the function that
 //! Slurm calls with a value.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 
 use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
 use crate::message::cpuset_size;
-use crate::message::options::OPTIONS;
+use crate::message::options::Own;
 use crate::message::routes::OVERLAP;
 use crate::stepd::state::STATE;
 use crate::submit::option;
 
-/// The number of [`OVERLAP`]; those of [`OPTIONS`] are their places in the table.
-const OVERLAP_NUMBER: c_int = OPTIONS.len() as c_int;
+/// The number of [`OVERLAP`]; those of berth's own options are their places in [`Own::ALL`].
+const OVERLAP_NUMBER: c_int = Own::ALL.len() as c_int;
 /// The number of the option beside `--cpuset`.
 const CPUSET_SIZE_NUMBER: c_int = OVERLAP_NUMBER + 1;
 
@@ -22,14 +22,19 @@ const CPUSET_SIZE_NUMBER: c_int = OVERLAP_NUMBER + 1;
 /// # Safety
 /// `spank` is the handle that Slurm passed to `slurm_spank_init`.
 pub(crate) unsafe fn own(spank: spank_sys::spank_t) {
-    for (number, row) in (0..).zip(&OPTIONS) {
-        let [short, sure] = row.names;
-        // SAFETY: the caller's promise.
-        let register = |name| unsafe { one(spank, name, number, [row.argument, row.usage]) };
-        if register(short) {
-            option::has_short(row.own);
+    for own in Own::ALL {
+        let register = |name: &str| {
+            let texts = [name, own.argument, own.usage].map(CString::new);
+            let [Ok(name), Ok(argument), Ok(usage)] = texts else {
+                return false;
+            };
+            // SAFETY: the caller's promise.
+            unsafe { one(spank, &name, own as c_int, [&argument, &usage]) }
+        };
+        if register(own.name) {
+            option::has_short(own);
         }
-        register(sure);
+        register(own.sure_name);
     }
 }
 
@@ -61,9 +66,9 @@ pub(crate) unsafe fn cpuset_size(spank: spank_sys::spank_t) {
 /// Whether the name is ours now.
 unsafe fn one(
     spank: spank_sys::spank_t,
-    name: &'static CStr,
+    name: &CStr,
     number: c_int,
-    [argument, usage]: [&'static CStr; 2],
+    [argument, usage]: [&CStr; 2],
 ) -> bool {
     let mut option = spank_sys::spank_option {
         name: name.as_ptr(),
@@ -73,7 +78,7 @@ unsafe fn one(
         val: number,
         cb: Some(take),
     };
-    // SAFETY: the caller's handle; Slurm copies the option, whose texts are static.
+    // SAFETY: the caller's handle; Slurm copies the option and its texts (`_spank_option_copy`).
     let code = unsafe { spank_sys::spank_option_register(spank, &raw mut option) };
     let is_ours = code == spank_sys::ESPANK_SUCCESS;
     if !is_ours {
@@ -92,20 +97,20 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
             }
             return 0;
         }
-        let row = usize::try_from(val).ok().and_then(|at| OPTIONS.get(at));
-        let Some(row) = row.filter(|_| !argument.is_null()) else {
+        let own = usize::try_from(val).ok().and_then(|at| Own::ALL.get(at));
+        let Some(own) = own.copied().filter(|_| !argument.is_null()) else {
             return 0;
         };
         // SAFETY: Slurm passes a C string that lives during the call.
         let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
         // If the text is too long, its reader notices that.
-        let kept = bytes.get(..row.most + 1).unwrap_or(bytes);
+        let kept = bytes.get(..own.most_bytes + 1).unwrap_or(bytes);
         let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {
-            STATE.hear(row.own, text);
+            STATE.hear(own, text);
             return 0;
         }
-        match option::check(row.own, &text) {
+        match option::check(own, &text) {
             Ok(()) => 0,
             Err(why) => {
                 why.lines().for_each(|line| log::error!("{line}"));

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use slurm_sys::views::SpankOption;
 
 use crate::message::cpuset_size::OPTION as SIZE;
-use crate::message::options::{OPTIONS, Own, Texts};
+use crate::message::options::{Own, Texts};
 use crate::site::standing::NAME;
 
 /// Informs slurmd that a step was started with `--overlap`, which no record of Slurm shows.
@@ -16,11 +16,8 @@ pub(crate) const OVERLAP: &CStr = c"berth-overlap";
 /// The options in a launch request. They are there whatever `--export` says.
 /// If one is there several times, the last counts.
 pub(crate) fn of_step(options: &[SpankOption]) -> Texts {
-    Texts::find(|row| {
-        let ours = |option: &&SpankOption| {
-            let name = |known: &&CStr| known.to_bytes() == option.option.as_bytes();
-            row.names.iter().any(name)
-        };
+    Texts::find(|own| {
+        let ours = |option: &&SpankOption| own.names().contains(&option.option.as_str());
         options.iter().rev().find(ours)?.argument.clone()
     })
 }
@@ -39,18 +36,17 @@ pub(crate) fn cpuset_size_of_step(options: &[SpankOption]) -> Option<String> {
 
 /// An option in a batch script's environment, in either spelling.
 pub(crate) fn of_batch(own: Own, env: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let row = OPTIONS.iter().find(|row| row.own == own)?;
-    let mut names = row.names.iter().rev();
+    let mut names = own.names().into_iter().rev();
     names.find_map(|name| in_environment(name, &env))
 }
 
 /// The word beside a batch script's `--cpuset`.
 pub(crate) fn cpuset_size_of_batch(env: impl Fn(&str) -> Option<String>) -> Option<String> {
-    in_environment(SIZE, env)
+    in_environment(&SIZE.to_string_lossy(), env)
 }
 
-fn in_environment(name: &CStr, env: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let name = name.to_string_lossy().replace('-', "_");
+fn in_environment(name: &str, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let name = name.replace('-', "_");
     let plain = format!("_SLURM_SPANK_OPTION_{NAME}_{name}");
     env(&plain).or_else(|| env(&format!("SLURM_SPANK_{plain}")))
 }

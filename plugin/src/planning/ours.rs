@@ -3,10 +3,10 @@
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolWish, Request};
+use berth_placement::{Binding, Confine, Mapping, Near, PoolWish, Request};
+use berth_srun::OwnRequest;
 
 use crate::message::options::{Own, Texts};
 
@@ -29,43 +29,44 @@ pub(crate) struct Ours {
     pub cpuset: Option<String>,
 }
 
+/// Reads one option. The errors of some do not name it.
+///
+/// # Errors
+/// What is wrong with its text, for the user.
+pub(crate) fn set(asked: &mut OwnRequest, own: Own, text: &str) -> Result<(), String> {
+    let named = |why: String| match own {
+        Own::CoreKind | Own::Confine | Own::Pool => format!("--{}: {why}", own.name),
+        _ => why,
+    };
+    // The site decides which jobs are in a pool.
+    if own == Own::Pool {
+        let none = text.parse::<PoolWish>();
+        none.map_err(|why| named(why.to_string()))?;
+    }
+    asked.set(own, text).map_err(named)
+}
+
 impl Ours {
     /// Reads the options' texts.
     ///
     /// # Errors
     /// What is wrong with them, for the user.
     pub(crate) fn read(texts: &Texts) -> Result<Self, String> {
-        let binding = texts.get(Own::Binding).map(str::parse::<Binding>);
-        let binding = binding.transpose().map_err(|why| why.to_string())?;
-        let mapping = Mapping::read(MappingTexts {
-            map: texts.get(Own::MapBy),
-            rank: texts.get(Own::RankBy),
-            bind: texts.get(Own::BindTo),
-        });
-        let kind = texts.get(Own::CoreKind).map(str::parse::<Kind>);
-        let kind = kind
-            .transpose()
-            .map_err(|why| format!("--core-kind: {why}"))?;
-        let near = texts.get(Own::Near).map(str::parse::<Near>);
-        let near = near.transpose().map_err(|why| why.to_string())?;
-        let confine = texts.get(Own::Confine).map(str::parse::<Confine>);
-        let confine = confine
-            .transpose()
-            .map_err(|why| format!("--confine: {why}"))?;
-        let pool = texts.get(Own::Pool).map(str::parse::<PoolWish>);
-        let pool = pool.transpose().map_err(|why| format!("--pool: {why}"))?;
-        let cpuset = texts.get(Own::Cpuset);
-        let wrong = cpuset.and_then(|text| text.parse::<CpusetRequest>().err());
-        if let Some(why) = wrong {
-            return Err(why.to_string());
+        let mut asked = OwnRequest::default();
+        for own in Own::ALL {
+            if let Some(text) = texts.get(own) {
+                set(&mut asked, own, text)?;
+            }
         }
+        let mapping = asked.mapping.unwrap_or_default();
+        let mapping = Mapping::of(mapping.map, mapping.rank, mapping.bind);
         Ok(Self {
-            cpuset: cpuset.map(String::from),
-            confine,
-            pool,
-            near: near.filter(Near::asks),
-            core_kind: kind.unwrap_or_default(),
-            binding: binding.filter(|binding| binding.strategy != Strategy::None),
+            cpuset: texts.get(Own::Cpuset).map(String::from),
+            confine: asked.confine,
+            pool: asked.pool.map(|_| PoolWish::None),
+            near: asked.near.filter(Near::asks),
+            core_kind: asked.core_kind.unwrap_or_default(),
+            binding: asked.binding.filter(|one| one.strategy != Strategy::None),
             mapping: mapping.map_err(|why| why.to_string())?,
         })
     }

@@ -3,13 +3,12 @@
 
 use berth_placement::sets::limits::{LIST_BYTES, NEAR_BYTES};
 use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
-use berth_srun::submission::by_default::NEAR;
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
 use crate::message::options::Own;
 use crate::message::step::{CpuBindWords, Step};
-use crate::message::{bits, inherited, options, routes};
+use crate::message::{bits, inherited, routes};
 use crate::planning::ours::Ours;
 use crate::planning::{convert, device_order, memory};
 use crate::site::settings::Settings;
@@ -103,7 +102,7 @@ fn came(slurm: Abi, launch: &LaunchRequest<'_>, inherited: bool) -> CpuBindWords
 
 /// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.
 fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
-    let mark = launch.env_get(NEAR.mark, NEAR_BYTES);
+    let mark = launch.env_get(Own::Near.mark, NEAR_BYTES);
     near.is_some_and(|near| mark.is_some_and(|mark| mark.parse().as_ref() == Ok(near)))
 }
 
@@ -112,7 +111,7 @@ fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
 fn options(launch: &LaunchRequest<'_>) -> Result<Vec<SpankOption>, String> {
     let is_read = launch.env_is_within_bounds();
     is_read.map_err(|why| why.to_string())?;
-    match launch.options(NAME, options::MOST) {
+    match launch.options(NAME, Own::longest()) {
         Err(why @ Error::TooMany { .. }) => Err(why.to_string()),
         found => Ok(found.unwrap_or_default()),
     }

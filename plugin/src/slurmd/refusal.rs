@@ -6,7 +6,7 @@ use berth_placement::{Allocation, RefusalKind};
 use libc::c_int;
 use slurm_sys::{LaunchRequest, Layout};
 
-use crate::message::options::{self, Own};
+use crate::message::options::Own;
 use crate::message::routes;
 use crate::planning::convert;
 use crate::site::node;
@@ -71,7 +71,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
     let before = before.filter_map(cores);
     let first = (0..node_id).zip(first).take(FIRST);
     let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
-    let options = launch.options(NAME, options::MOST).unwrap_or_default();
+    let options = launch.options(NAME, Own::longest()).unwrap_or_default();
     let near = routes::of_step(&options).get(Own::Near).is_some();
     let mut seen = Vec::new();
     let mut shares = Vec::new();

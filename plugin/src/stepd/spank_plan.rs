@@ -11,7 +11,7 @@ use berth_placement::{
 use slurm_sys::views::StepKind;
 use slurm_sys::{Layout, StepId};
 
-use crate::message::options::{self, Own, Texts};
+use crate::message::options::{Own, Texts};
 use crate::message::step::Step;
 use crate::message::{names, routes};
 use crate::planning::ours::Ours;
@@ -346,7 +346,7 @@ fn alone(ask: &Request, node: &Node) -> Result<Plan, Failed> {
 /// The options that bind a batch script: a `--binding`, and what narrows that.
 fn script_options(spank: &Spank<'_>) -> Texts {
     // One byte more than an option may have is read, so its reader reports that it is too long.
-    let text = |name: &str| spank.env_beginning(name, options::MOST + 1);
+    let text = |name: &str| spank.env_beginning(name, Own::longest() + 1);
     let found = |own| routes::of_batch(own, text);
     let mut texts = Texts::default();
     if let Some(binding) = found(Own::Binding) {

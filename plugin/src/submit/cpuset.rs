@@ -5,7 +5,8 @@
 use std::sync::OnceLock;
 
 use berth_placement::CpusetRequest;
-use berth_srun::submission::{Words, by_default, cpuset};
+use berth_srun::options::Own;
+use berth_srun::submission::{Words, cpuset};
 
 use crate::message::cpuset_size::{OPTION, Size};
 
@@ -13,9 +14,9 @@ use crate::message::cpuset_size::{OPTION, Size};
 static OUTER: OnceLock<Option<String>> = OnceLock::new();
 
 fn outer() -> Option<&'static str> {
-    let names = &by_default::CPUSET;
     let env = |name: &str| std::env::var(name).ok();
-    let outer = OUTER.get_or_init(|| env(names.sure).or_else(|| env(names.routed)));
+    let outer =
+        OUTER.get_or_init(|| env(Own::Cpuset.routed_sure).or_else(|| env(Own::Cpuset.routed)));
     outer.as_deref()
 }
 

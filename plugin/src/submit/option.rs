@@ -1,28 +1,21 @@
 //! berth's own options in the submitting command: their defaults from `BERTH_BINDING` and others,
 //! and the check for requests that can never fit.
 
-use std::ffi::CStr;
-use std::fmt::Display;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_host::script_file;
-use berth_placement::request::core_kind::Kind;
-use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
-use berth_placement::{
-    Binding, Confine, CpusetRequest, Near, PoolWish, Refusal, Request, Wish, near_beside_cpuset,
-};
-use berth_srun::Release;
+use berth_placement::{Refusal, Request, Wish, near_beside_cpuset};
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Typed};
 use berth_srun::submission::{Words, never_fits};
+use berth_srun::{OwnRequest, Release};
 use slurm_sys::{SlurmConf, Symbols};
 
-use crate::message::options::{OPTIONS, Own, Row, Texts};
-use crate::planning::ours::Ours;
+use crate::message::options::{Own, Texts};
+use crate::planning::ours::{self, Ours};
 use crate::site::standing::{self, NAME};
 use crate::submit::{cpuset, partition};
 
@@ -46,16 +39,15 @@ static SHORT: AtomicU32 = AtomicU32::new(0);
 /// A text for the user: what is wrong with it, or why it can never fit.
 pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     let is_by_default = DEFAULTS.get().and_then(|defaults| defaults.get(own)) == Some(text);
-    let row = OPTIONS.iter().find(|row| row.own == own && is_by_default);
-    let source = row.map_or(String::new(), |row| format!("{}: ", row.default.own));
-    let wrong = |why: String| format!("{source}{why}");
-    let mut only = Texts::default();
-    only.set(own, text.into());
-    read_alone(own, &only).map_err(wrong)?;
+    let wrong = |why: String| match is_by_default {
+        true => format!("{}: {why}", own.variable),
+        false => why,
+    };
+    // By itself: others may follow that it needs.
+    ours::set(&mut OwnRequest::default(), own, text).map_err(wrong)?;
     let (words, cores_count) = own_words();
-    let row = OPTIONS.iter().find(|row| row.own == own);
-    let typed = row.and_then(|row| words.value(&short(row)));
-    if let Some(why) = row.and_then(|row| named_twice(row, words)) {
+    let typed = words.value(own.name);
+    if let Some(why) = named_twice(own, words) {
         return Err(why);
     }
     // What an outer command set comes first, and does not count beside a typed value.
@@ -101,9 +93,9 @@ fn both_choose(all: &Texts) -> Result<(), String> {
 }
 
 /// What is wrong if an option has two values, by both of its names.
-fn named_twice(row: &Row, words: &Words) -> Option<String> {
-    let is_ours = SHORT.load(Ordering::Relaxed) & (1 << row.own as u32) != 0;
-    words.named_twice(row.default).filter(|_| is_ours)
+fn named_twice(own: Own, words: &Words) -> Option<String> {
+    let is_ours = SHORT.load(Ordering::Relaxed) & (1 << own as u32) != 0;
+    words.named_twice(own).filter(|_| is_ours)
 }
 
 /// An option's short name is registered, and no other plugin's.
@@ -111,41 +103,13 @@ pub(crate) fn has_short(own: Own) {
     SHORT.fetch_or(1 << own as u32, Ordering::Relaxed);
 }
 
-/// Reads an option by itself: others may follow that it needs.
-fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
-    let text = only.get(own).unwrap_or_default();
-    match own {
-        Own::Binding => read_as::<Binding>(text),
-        Own::MapBy => read_as::<MapBy>(text),
-        Own::RankBy => read_as::<RankBy>(text),
-        Own::BindTo => read_as::<BindTo>(text),
-        Own::Near => read_as::<Near>(text),
-        Own::Cpuset => read_as::<CpusetRequest>(text),
-        Own::CoreKind => read_as::<Kind>(text).map_err(|why| format!("--core-kind: {why}")),
-        Own::Confine => read_as::<Confine>(text).map_err(|why| format!("--confine: {why}")),
-        Own::Pool => read_as::<PoolWish>(text).map_err(|why| format!("--pool: {why}")),
-    }
-}
-
-fn read_as<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
-    text.parse::<T>().map(drop).map_err(|why| why.to_string())
-}
-
 /// Every option of ours: those that were typed, and those that come through Slurm's variables.
 fn given(words: &Words) -> Texts {
-    Texts::find(|row| {
-        let typed = words.value(&short(row)).map(String::from);
-        typed.or_else(|| row.names.iter().find_map(|name| env_of(name)))
+    Texts::find(|own| {
+        let typed = words.value(own.name).map(String::from);
+        let variables = [own.routed, own.routed_sure].into_iter();
+        typed.or_else(|| variables.filter_map(|name| std::env::var(name).ok()).next())
     })
-}
-
-/// The name of an option as it is typed.
-fn short(row: &Row) -> String {
-    row.names[0].to_string_lossy().into_owned()
-}
-
-fn env_of(name: &CStr) -> Option<String> {
-    std::env::var(routed(&name.to_string_lossy())).ok()
 }
 
 /// The command's name and its arguments.
@@ -213,34 +177,35 @@ fn script_head(path: &str) -> Option<String> {
 pub(crate) fn defaults() {
     cpuset::begin();
     let words = &with_script().0;
-    let typed = OPTIONS.iter().filter(|row| words.has(&short(row)));
-    let value = |row| words.value(&short(row)).unwrap_or_default();
-    let typed: Vec<_> = typed
-        .map(|row| Typed::of(row.default, value(row)))
-        .collect();
+    let typed = Own::ALL.into_iter().filter(|own| words.has(own.name));
+    let value = |own: Own| words.value(own.name).unwrap_or_default();
+    let typed: Vec<_> = typed.map(|own| Typed::of(own, value(own))).collect();
     let mut defaults = Texts::default();
-    for row in &OPTIONS {
-        if let Some(text) = default(row, &typed) {
-            set_env(row.default.routed, &text);
-            set_env(row.default.mark, &text);
-            defaults.set(row.own, text);
+    for own in Own::ALL {
+        if let Some(text) = default(own, &typed) {
+            set_env(own.routed, &text);
+            set_env(own.mark, &text);
+            defaults.set(own, text);
         }
     }
-    for row in &OPTIONS {
-        if !by_default::counts_beside(row.default, &typed) {
-            row.default.inherited().into_iter().for_each(remove_env);
+    for own in Own::ALL {
+        if !by_default::counts_beside(own, &typed) {
+            own.inherited().into_iter().for_each(remove_env);
         }
     }
     let _ = DEFAULTS.set(defaults);
 }
 
 /// The user's default for an option, if it holds beside the typed ones.
-fn default(row: &Row, typed: &[Typed]) -> Option<String> {
+fn default(own: Own, typed: &[Typed]) -> Option<String> {
     let env = |name: &str| std::env::var(name).ok();
-    let text = by_default::users(row.default, typed, env)?;
+    let text = by_default::users(own, typed, env)?;
     // Slurm repeats a wrong one whole.
     let mut letters = text.char_indices();
-    match letters.nth(MOST_SHOWN).filter(|_| text.len() > row.most) {
+    match letters
+        .nth(MOST_SHOWN)
+        .filter(|_| text.len() > own.most_bytes)
+    {
         Some((end, _)) => Some(format!("{}…", text.get(..end).unwrap_or_default())),
         None => Some(text),
     }
@@ -275,10 +240,7 @@ pub(crate) fn passes_cpuset_size() -> bool {
 
 /// This command's own `--cpuset`, or the user's default.
 fn own_cpuset(words: &Words) -> Option<&str> {
-    let row = OPTIONS.iter().find(|row| row.own == Own::Cpuset);
-    // The sure name comes first.
-    let mut names = row.into_iter().flat_map(|row| row.names.iter().rev());
-    let typed = names.find_map(|name| words.value(&name.to_string_lossy()));
+    let typed = words.value(Own::Cpuset.name);
     typed.or_else(|| DEFAULTS.get()?.get(Own::Cpuset))
 }
 

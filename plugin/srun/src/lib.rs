@@ -25,6 +25,7 @@ pub mod line;
 pub mod node_counts;
 pub mod number;
 pub mod options;
+mod own_request;
 #[cfg(test)]
 #[path = "../../placement/tests/common/mod.rs"]
 mod random;
@@ -34,5 +35,6 @@ pub mod spelling;
 pub mod submission;
 
 pub use line::Line;
+pub use own_request::OwnRequest;
 pub use reading::{Asked, Refused};
 pub use release::Release;

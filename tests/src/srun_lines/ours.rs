@@ -19,7 +19,7 @@ pub(super) fn read(case: &Case, release: Release) -> Result<Told, String> {
             .find(|(name, _)| name == variable);
         found.map(|(_, value)| value.as_str())
     };
-    let from_env = variables(release).filter_map(|(variable, name)| {
+    let from_env = variables(Command::Srun, release).filter_map(|(variable, name)| {
         Some(Setting::new(name, Some(env(variable)?)).from_environment())
     });
     let settings: Vec<_> = from_env.chain(line.settings()).collect();

@@ -1,33 +1,28 @@
 //! The options of a request, in srun's spelling, and the machine to try them on: clap's definitions, from which help,
 //! man pages and completions come.
 
-mod cpuset;
+mod argument;
 mod foreign;
-mod mapping;
 mod offered;
 mod own;
-mod own_values;
 mod owned_cores;
 mod plan;
 mod refused;
-mod shown;
 mod srun;
-mod value;
 mod values;
 
 use berth_srun::Release;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 
-pub use cpuset::OnOff;
-pub use foreign::{ForeignOption, passed_on};
-pub use mapping::MappingArgs;
+pub use foreign::ForeignOption;
 pub use own::is_plans_own;
 pub use owned_cores::OwnedCores;
-pub use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
+pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, PlanArgs, site_bind};
+pub(crate) use refused::invalid;
 pub use refused::shortened;
-pub(crate) use srun::refusal;
 pub use srun::{Kept, SrunOptions, TypedOptions, as_getopt, ignored, one_number};
+pub(crate) use srun::{is_taken, refusal};
 pub use values::of as values_of;
 
 /// A release line of Slurm; completions offer the names.

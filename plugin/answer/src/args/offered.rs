@@ -4,7 +4,7 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use super::values::Value;
+use berth_srun::options::Value;
 
 /// A parser that also knows which values there are.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl<P: TypedValueParser> TypedValueParser for Offered<P> {
 }
 
 /// A parser, and values that are offered.
-pub(super) fn offered<P: TypedValueParser>(inner: P, values: &[Value]) -> Offered<P> {
+pub(super) fn offered<P>(inner: P, values: impl IntoIterator<Item = Value>) -> Offered<P> {
     let mut words: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     for value in values {

@@ -4,17 +4,17 @@
     reason = "clap prints these comments as help, and their brackets are no links"
 )]
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, PoolName, TextError};
-use berth_srun::Release;
-use clap::{ArgAction, Args, ColorChoice, ValueEnum};
+use berth_placement::{CpuBind, CpuSet, CpusetFail, Numbering, TextError};
+use berth_srun::options::values as listed;
+use berth_srun::{OwnRequest, Release};
+use clap::{Args, ColorChoice, ValueEnum};
 
-use crate::args::cpuset::CpusetArgs;
+use crate::args::argument::OwnOptions;
 use crate::args::foreign::ForeignOptions;
-use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
 use crate::args::srun::TypedOptions;
@@ -45,7 +45,7 @@ pub struct PlanArgs {
         hide_possible_values = true,
         long,
         value_name = "ORDER",
-        value_parser = offered(Numbering::from_str, values::NUMBERING),
+        value_parser = offered(Numbering::from_str, listed(values::NUMBERING)),
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
@@ -134,75 +134,21 @@ pub struct PlanArgs {
         help_heading = "Cluster"
     )]
     pub select: Option<String>,
-    /// Grid Engine's core binding, such as linear:2, or auto: an even share for each task
-    ///
-    /// A strategy is auto[:pack][:smt=K], linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
-    /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
-    #[arg(
-        long,
-        alias = "berth-binding",
-        hide_possible_values = true,
-        value_name = "B",
-        value_parser = offered(Binding::from_str, values::BINDING),
-        help_heading = "Request"
-    )]
-    pub binding: Option<Binding>,
-    /// Open MPI's options.
+    /// berth's own options.
     #[command(flatten)]
-    pub mapping: MappingArgs,
-
-    /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
-    /// [:N][:strict][:own]; or none
+    pub own: OwnOptions,
+    /// Whether a cpuset gets the best CPUs, or the first free ones [default: as here, else on]
     #[arg(
         hide_short_help = true,
         long,
-        alias = "berth-near",
+        value_name = "on|off",
         hide_possible_values = true,
-        value_name = "WHAT",
-        value_parser = offered(Near::from_str, values::NEAR),
-        help_heading = "Request"
+        help_heading = "Rules"
     )]
-    pub near: Option<Near>,
-
-    /// Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]
-    #[arg(
-        hide_short_help = true,
-        long,
-        alias = "berth-core-kind",
-        hide_possible_values = true,
-        value_name = "KIND",
-        value_parser = offered(Kind::from_str, values::CORE_KIND),
-        help_heading = "Request"
-    )]
-    pub core_kind: Option<Kind>,
-
-    /// Whether tasks are confined to their CPUs: task or off [default: as the site sets]
-    #[arg(
-        hide_short_help = true,
-        long,
-        alias = "berth-confine",
-        hide_possible_values = true,
-        value_name = "WHAT",
-        value_parser = offered(Confine::from_str, values::CONFINE),
-        help_heading = "Request"
-    )]
-    pub confine: Option<Confine>,
-
-    /// Pool that the job is in, by the site's file: a name, or none [default: none]
-    #[arg(
-        hide_short_help = true,
-        long,
-        alias = "berth-pool",
-        hide_possible_values = true,
-        value_name = "NAME",
-        value_parser = offered(PoolName::from_str, values::POOL),
-        help_heading = "Request"
-    )]
-    pub pool: Option<PoolName>,
-
-    /// LSF's cpusets.
-    #[command(flatten)]
-    pub cpuset: CpusetArgs,
+    pub cpuset_best: Option<OnOff>,
+    /// What a cpuset that cannot be had leads to: refuse or unbound [default: as here, else refuse]
+    #[arg(hide_short_help = true, long, value_name = "WHAT", value_parser = CpusetFail::from_str, help_heading = "Rules")]
+    pub cpuset_fail: Option<CpusetFail>,
     /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(
         hide_short_help = true,
@@ -243,7 +189,7 @@ pub struct PlanArgs {
         long,
         value_name = "LEVEL",
         hide_possible_values = true,
-        value_parser = offered(site_bind, values::CPU_BIND),
+        value_parser = offered(site_bind, values::of("cpu-bind")),
         help_heading = "Rules"
     )]
     pub default_cpu_bind: Option<CpuBind>,
@@ -265,7 +211,7 @@ pub struct PlanArgs {
         long,
         hide_possible_values = true,
         value_name = "FIXES",
-        value_parser = offered(clap::builder::StringValueParser::new(), values::FIXES),
+        value_parser = offered(clap::builder::StringValueParser::new(), listed(values::FIXES)),
         allow_hyphen_values = true,
         help_heading = "Rules"
     )]
@@ -310,14 +256,37 @@ pub struct PlanArgs {
     pub batch: Option<PathBuf>,
 
     /// NAME=VALUE before the srun of a line.
-    #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
+    #[arg(skip)]
     pub line_variables: Vec<String>,
-    /// A note that the reader of a line makes, such as the srun line for an mpirun.
-    #[arg(long = "line-note", hide = true, action = ArgAction::Append)]
+    /// Notes that the reader of a line makes, such as the srun line for an mpirun.
+    #[arg(skip)]
     pub line_notes: Vec<String>,
     /// The whole line is that of a job, and starts no step.
-    #[arg(long, hide = true)]
+    #[arg(skip)]
     pub only_job: bool,
+}
+
+impl Deref for PlanArgs {
+    type Target = OwnRequest;
+
+    fn deref(&self) -> &OwnRequest {
+        &self.own.0
+    }
+}
+
+impl DerefMut for PlanArgs {
+    fn deref_mut(&mut self) -> &mut OwnRequest {
+        &mut self.own.0
+    }
+}
+
+/// A switch of the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnOff {
+    /// It is on
+    On,
+    /// It is off
+    Off,
 }
 
 /// How an answer is shown.

@@ -17,6 +17,12 @@ pub(super) fn cut(value: &str) -> String {
     text::one_line(&cut).into_owned()
 }
 
+/// A wrong value, in clap's words.
+pub(crate) fn invalid(name: &str, value_name: &str, value: &str, why: &str) -> String {
+    let value = cut(value);
+    format!("invalid value '{value}' for '--{name} <{value_name}>': {why}")
+}
+
 /// clap's error with its values cut.
 pub fn shortened(mut why: Error) -> Error {
     let all: Vec<_> = why

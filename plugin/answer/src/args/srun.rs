@@ -2,18 +2,14 @@
 //! reading of the values. Options that do not concern CPUs are accepted and ignored.
 
 use std::ops::Deref;
-use std::sync::OnceLock;
 
-use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, short};
+use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, placing, short};
 use berth_srun::reading::{Refused, Setting, read};
 use berth_srun::{Asked, Release, line::Trouble};
-use clap::builder::StringValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::offered::offered;
-use super::refused::cut;
-use super::shown::{SHOWN, shown};
-use super::values;
+use super::argument::argument;
+use super::refused::invalid;
 use crate::world::Standing;
 
 /// srun's reading of the options.
@@ -138,88 +134,25 @@ impl SrunOptions {
     }
 }
 
-/// The options that berth or clap has itself; srun's --cluster is its --clusters.
-const NOT_OURS: &[&str] = &[
-    "bind-to",
-    "binding",
-    "cluster",
-    "confine",
-    "core-kind",
-    "cpuset",
-    "help",
-    "map-by",
-    "near",
-    "pool",
-    "rank-by",
-    "usage",
-    "version",
-];
+/// The options that clap or `berth plan` has itself; srun's --cluster is its --clusters.
+const NOT_OURS: [&str; 4] = ["cluster", "help", "usage", "version"];
 
-/// The rows that `berth plan` takes, those that are shown first and in their order.
-fn rows() -> &'static [&'static Row] {
-    static ROWS: OnceLock<Vec<&Row>> = OnceLock::new();
-    ROWS.get_or_init(|| {
-        let all = of(Program::Srun, None).filter(|row| !NOT_OURS.contains(&row.name()));
-        let place = |row: &&Row| SHOWN.iter().position(|shown| shown.0 == row.typed());
-        let mut rows: Vec<_> = all.collect();
-        rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
-        rows
-    })
+/// The options that `berth plan` takes, those that are shown first and in their order.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    let all = of(Program::Srun, None).filter(|row| row.typed() == row.name());
+    let hidden = all.filter(|row| row.summary.is_empty() && is_taken(row.name()));
+    placing().chain(hidden)
 }
 
-fn argument(row: &'static Row) -> Arg {
-    let mut arg = Arg::new(row.typed())
-        .long(row.typed())
-        .help_heading("Request");
-    if let Some(letter) = row.short() {
-        arg = arg.short(letter);
-    }
-    match shown(row.typed()) {
-        Some((_, value, help, in_short)) => {
-            arg = arg.help(*help).hide_short_help(!in_short);
-            if !value.is_empty() {
-                arg = arg.value_name(*value);
-            }
-            arg = described(arg, row.typed(), help);
-        }
-        None => arg = arg.hide(true),
-    }
-    match row.takes() {
-        // It is no flag of clap, because that would have a value in every parse.
-        Takes::Nothing => arg
-            .action(ArgAction::Append)
-            .num_args(0)
-            .default_missing_value(""),
-        // It takes any word, as getopt does.
-        Takes::Value => arg.action(ArgAction::Append).allow_hyphen_values(true),
-        Takes::Attached => arg
-            .action(ArgAction::Append)
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value(""),
-    }
-}
-
-/// What `--help`, the man page and completions say beyond the summary.
-fn described(mut arg: Arg, name: &str, help: &str) -> Arg {
-    let values = values::of(name);
-    let mut text = values::description(name).unwrap_or(help).to_string();
-    if !values.is_empty() {
-        text += "\n\nValues:";
-        for value in values {
-            text += &format!("\n  {}{}: {}", value.word, value.rest, value.meaning);
-        }
-        let parser = offered(StringValueParser::new(), values);
-        arg = arg.value_parser(parser).hide_possible_values(true);
-    }
-    arg.long_help(text)
+/// Whether an option of srun has the same meaning here.
+pub(crate) fn is_taken(name: &str) -> bool {
+    !NOT_OURS.contains(&name)
 }
 
 /// The options of srun that `berth plan` takes without using them.
 pub fn ignored() -> impl Iterator<Item = String> {
-    let unused = |row: &&&Row| shown(row.typed()).is_none() && row.typed() == row.name();
-    let rows = rows().iter().filter(unused);
-    rows.map(|row| format!("--{}", row.typed()))
+    let unused = rows().filter(|row| row.summary.is_empty());
+    unused.map(|row| format!("--{}", row.typed()))
 }
 
 /// srun's options as they were typed, in their order, because srun reads them in that order.
@@ -243,17 +176,29 @@ impl TypedOptions {
 
     /// Adds one of srun's options by its long name.
     pub fn add(&mut self, name: &str, value: Option<&str>) {
-        let found = rows().iter().find(|row| row.typed() == name);
-        self.0.extend(found.map(|row| TypedOption {
-            row,
-            value: value.map(String::from),
-        }));
+        if let Found::Option(row) = long(Program::Srun, None, name) {
+            let value = value.map(String::from);
+            self.0.push(TypedOption { row, value });
+        }
+    }
+
+    /// Adds the options of another line behind these.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Takes an option away. Returns it as it is typed, each time that it was given.
+    pub(crate) fn remove(&mut self, name: &str) -> Vec<String> {
+        let removed = self.0.extract_if(.., |one| one.row.name() == name);
+        removed
+            .map(|one| word(one.row, one.value.as_deref()))
+            .collect()
     }
 }
 
 impl Args for TypedOptions {
     fn augment_args(command: Command) -> Command {
-        command.args(rows().iter().map(|row| argument(row)))
+        command.args(rows().map(argument))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -264,10 +209,7 @@ impl Args for TypedOptions {
 impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut all = Vec::new();
-        for id in matches.ids() {
-            let Some(row) = rows().iter().find(|row| row.typed() == id.as_str()) else {
-                continue;
-            };
+        for row in rows().filter(|row| matches.contains_id(row.typed())) {
             let places = matches.indices_of(row.typed()).into_iter().flatten();
             let values = matches.get_many::<String>(row.typed());
             for (at, value) in places.zip(values.into_iter().flatten()) {
@@ -299,7 +241,7 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
         let counts = standing.is_here || name == berth_srun::options::HOST_FILE;
         counts.then(|| standing.variable(name)).flatten()
     };
-    berth_srun::options::variables(release)
+    berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
             let value = of_line(variable).or_else(|| of_environment(variable))?;
             Some(Kept {
@@ -371,14 +313,15 @@ const MOST_NODES: u32 = 65533;
 /// srun's refusal in clap's words.
 pub(crate) fn refusal(why: &Refused) -> String {
     match why.wrong_value() {
-        Some((name, value)) => {
-            let value_name = shown(name).map_or("VALUE", |shown| shown.1);
-            format!(
-                "invalid value '{}' for '--{name} <{value_name}>': {}",
-                cut(value),
-                why.why()
-            )
-        }
+        Some((name, value)) => invalid(name, value_name(name), value, why.why()),
         None => why.to_string(),
+    }
+}
+
+/// The name of an option's value, as help has it.
+fn value_name(name: &str) -> &'static str {
+    match long(Program::Srun, None, name) {
+        Found::Option(row) if !row.summary.is_empty() => row.value_name,
+        _ => "VALUE",
     }
 }

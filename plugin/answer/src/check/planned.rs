@@ -4,13 +4,13 @@
 
 use berth_placement::sets::count::{counted, either};
 
-use berth_placement::{Level, Mapping, Node, Plan, Rule};
-use berth_srun::submission::by_default::ALL;
+use berth_placement::{Level, Node, Plan, Rule};
+use berth_srun::options::Own;
 
 use super::case::Case;
 use super::finding::Finding;
 use super::place::Place;
-use crate::args::{MappingArgs, SiteNodes, SrunOptions};
+use crate::args::{SiteNodes, SrunOptions};
 use crate::lines;
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
@@ -21,21 +21,17 @@ use crate::Failure;
 /// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
 /// goes before its own words.
 pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
-    case.knows(&ALL.map(|own| own.option)).then_some(())?;
+    case.knows(&Own::ALL.map(|own| own.name)).then_some(())?;
     let (mut options, job) = (case.options()?, case.job_line()?);
     let beside = place.args.srun.kept().iter();
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
     let mut args = place.args.clone();
     let typed = &mut args.typed;
-    typed.binding = typed.binding.take().or(case.own("binding"));
-    typed.core_kind = typed.core_kind.take().or(case.own("core-kind"));
-    typed.near = typed.near.take().or(case.own("near"));
-    typed.confine = typed.confine.take().or(case.own("confine"));
-    typed.cpuset.asked = typed.cpuset.asked.take().or(case.own("cpuset"));
-    typed.pool = typed.pool.take().or(case.own("pool"));
-    let mapping = typed.mapping.0.take();
-    let mapping = mapping.filter(|one| *one != Mapping::default());
-    typed.mapping = MappingArgs(mapping.or(case.mapping().ok()?));
+    for own in Own::ALL {
+        if let Some(text) = case.has(own.name).filter(|_| typed.text(own).is_none()) {
+            typed.set(own, text).ok()?;
+        }
+    }
     typed.slurm = Some(case.around.release);
     typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
@@ -50,7 +46,7 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
 pub(super) fn is_refused(case: &Case<'_>) -> bool {
     let asked = || {
         (!case.is_list()).then_some(())?;
-        let own = ALL.map(|own| case.has(own.option));
+        let own = Own::ALL.map(|own| case.has(own.name));
         let step = (case.options()?, case.job_line()?, own);
         Some(format!("{step:?}"))
     };
@@ -66,7 +62,7 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
         let mut args = request(case, place)?;
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
         let typed = &mut args.typed;
-        (typed.core_kind, typed.near, typed.cpuset.asked) = (None, None, None);
+        (typed.core_kind, typed.near, typed.cpuset) = (None, None, None);
         plan::answer(&args, &place.node).ok()
     };
     let is_refused =

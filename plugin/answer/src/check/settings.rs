@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use berth_srun::Release;
 use berth_srun::line::Trouble;
-use berth_srun::options::{passed_by, variables};
+use berth_srun::options::{Command as Program, Own, passed_by, variables};
 use berth_srun::reading::{Asked, Refused, Setting, read, selection};
-use berth_srun::submission::by_default::{self, Names, Typed};
+use berth_srun::submission::by_default::{self, Typed};
 
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
@@ -90,11 +90,11 @@ impl Settings {
         release: Release,
     ) {
         let set = &command.variables;
-        let own = by_default::ALL
+        let own = Own::ALL
             .into_iter()
-            .filter(|names| is_default(names, command, job))
-            .map(|names| (names.own, names.option));
-        for (variable, name) in variables(release).chain(own) {
+            .filter(|own| is_default(*own, command, job))
+            .map(|own| (own.variable, own.name));
+        for (variable, name) in variables(Program::Srun, release).chain(own) {
             let Some(found) = set.get(variable) else {
                 continue;
             };
@@ -164,7 +164,7 @@ impl Settings {
         self.is_known(job).then_some(())?;
         let is_own = |name: &str| {
             let name = name.strip_prefix("berth-").unwrap_or(name);
-            by_default::ALL.iter().any(|own| own.option == name)
+            Own::named(name).is_some()
         };
         let all = self.all.iter().map(|one| &one.kept);
         let concerns = |one: &&Kept| selection::concerns(&one.name) || is_own(&one.name);
@@ -194,18 +194,18 @@ fn known_value(text: &str, variables: &Variables) -> Option<String> {
 }
 
 /// Whether a default for one of berth's own options holds.
-fn is_default(names: &Names, command: &Command, job: Option<&Settings>) -> bool {
-    let typed = by_default::ALL.into_iter().filter_map(|one| {
-        let value = command.given(one.option)?.value.as_deref();
+fn is_default(own: Own, command: &Command, job: Option<&Settings>) -> bool {
+    let typed = Own::ALL.into_iter().filter_map(|one| {
+        let value = command.given(one.name)?.value.as_deref();
         Some(Typed::of(one, value.unwrap_or_default()))
     });
     let typed: Vec<_> = typed.collect();
     let variable = |name: &str| {
-        let mut all = by_default::ALL.into_iter();
+        let mut all = Own::ALL.into_iter();
         match all.find(|one| one.routed == name) {
-            Some(one) => job?.last(one.option)?.value.clone(),
+            Some(one) => job?.last(one.name)?.value.clone(),
             None => Some(command.variables.get(name)?.value.clone()),
         }
     };
-    by_default::users(names, &typed, variable).is_some()
+    by_default::users(own, &typed, variable).is_some()
 }

@@ -3,7 +3,7 @@
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, job_variables, nearest};
+use berth_srun::options::{Command as Program, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
@@ -97,7 +97,8 @@ pub(crate) fn read(
         Script::None | Script::Unread(_) | Script::Missing { .. } => Vec::new(),
     };
     given.extend(
-        job_variables(program, release)
+        variables(program, release)
+            .filter(|_| program != Program::Srun)
             .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
     );
     given.append(&mut line.given);

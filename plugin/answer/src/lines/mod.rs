@@ -2,6 +2,7 @@
 //! needs; nothing is planned here.
 
 mod foreign;
+pub(crate) mod given;
 pub(crate) mod job;
 mod mpirun;
 mod no_answer;

@@ -1,6 +1,5 @@
-//! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, as the options of
-//! `berth plan`. The shell's own part, the program and everything behind it are left out. The line of
-//! an sbatch or salloc becomes a `--job`.
+//! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, taken apart. The shell's own part,
+//! the program and everything behind it are left out. The line of an sbatch or salloc is that of a job.
 
 use berth_srun::line::{Given, Line, Trouble, read};
 use berth_srun::options::Command as Program;
@@ -10,15 +9,30 @@ use berth_srun::{Release, options};
 use super::foreign::is_foreign;
 use super::mpirun;
 use super::no_answer::NoLine;
-use crate::args::{is_plans_own, passed_on};
+use crate::args::is_plans_own;
 use crate::lines::job::base;
 use crate::shell::{Word, assignment, scan};
 
-/// The options of the line in words that clap reads, and the variables before its command.
+/// A whole line of a shell, taken apart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct WholeLine {
+    /// The options of its step.
+    pub options: Vec<Given>,
+    /// The assignments before its command: `NAME=VALUE`.
+    pub variables: Vec<String>,
+    /// What to say about it.
+    pub note: Option<String>,
+    /// The line of its job.
+    pub job: Option<String>,
+    /// Whether it starts no step.
+    pub only_job: bool,
+}
+
+/// Takes a line apart.
 ///
 /// # Errors
 /// [`NoLine`], with the option named as srun names it.
-pub fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> {
+pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoLine> {
     let found = scan(text.as_bytes());
     if let Some(unclosed) = found.unclosed {
         let why = format!("{} is not closed on this line; close it", unclosed.what);
@@ -35,13 +49,18 @@ pub fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> 
     }
     let (before, words) = command.words.split_at(at);
     let words: Vec<_> = words.iter().map(|word| word.text.clone()).collect();
-    let mut all = variables(before);
-    all.extend(match Program::named(&words[0]) {
+    let found = match Program::named(&words[0]) {
         None => of_mpirun(&words[1..], release)?,
-        Some(Program::Srun) => of_step(&words[1..], release)?,
+        Some(Program::Srun) => WholeLine {
+            options: of_step(&words[1..], release)?,
+            ..WholeLine::default()
+        },
         Some(program) => of_job(&words, program, release)?,
-    });
-    Ok(all)
+    };
+    Ok(WholeLine {
+        variables: variables(before),
+        ..found
+    })
 }
 
 /// The line has no program that starts tasks.
@@ -56,7 +75,7 @@ fn no_program(text: &str) -> NoLine {
 }
 
 /// The line of an sbatch or salloc, and the options of the srun that salloc starts.
-fn of_job(words: &[String], program: Program, release: Release) -> Result<Vec<String>, NoLine> {
+fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeLine, NoLine> {
     let own = &words[1..];
     let line = read(own, program, Some(release));
     for given in &line.given {
@@ -65,94 +84,60 @@ fn of_job(words: &[String], program: Program, release: Release) -> Result<Vec<St
     not_planned(&line, program)?;
     let job = |count: usize| {
         let words = words.iter().take(count).map(String::as_str);
-        let job = shlex::try_join(words).unwrap_or_default();
-        format!("--job={job}")
+        Some(shlex::try_join(words).unwrap_or_default())
     };
     let starts = line.program.first().map(|word| base(word));
     if program == Program::Salloc && starts == Some("srun") {
         let step = own.get(line.own_words + 1..).unwrap_or_default();
-        let mut all = vec![job(line.own_words + 1)];
-        all.extend(of_step(step, release)?);
-        return Ok(all);
+        return Ok(WholeLine {
+            job: job(line.own_words + 1),
+            options: of_step(step, release)?,
+            ..WholeLine::default()
+        });
     }
-    Ok(vec![job(words.len()), "--only-job".into()])
+    Ok(WholeLine {
+        job: job(words.len()),
+        only_job: true,
+        ..WholeLine::default()
+    })
 }
 
 /// The options of the srun that places the tasks of an mpirun, and a note that names it.
-fn of_mpirun(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoLine> {
     let options = mpirun::as_srun(own)?;
-    let mut all = of_step(&options, release)?;
-    let srun = format!("srun {}", options.join(" "));
-    all.push(format!(
-        "--line-note=mpirun is planned by the rules of Open MPI 5; this places its tasks so: {srun}"
-    ));
-    Ok(all)
-}
-
-/// Moves `--exclusive` from the options beside a line into the job that the line makes.
-pub(crate) fn move_exclusive(line: &mut [String], beside: &mut Vec<String>) {
-    let Some(job) = line.iter_mut().find(|word| word.starts_with("--job=")) else {
-        return;
-    };
-    beside.retain(|word| {
-        let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
-        if is_jobs {
-            let program = job.find(' ').unwrap_or(job.len());
-            job.insert_str(program, &format!(" {word}"));
-        }
-        !is_jobs
-    });
+    let srun = options.join(" ");
+    Ok(WholeLine {
+        options: of_step(&options, release)?,
+        note: Some(format!(
+            "mpirun is planned by the rules of Open MPI 5; this places its tasks so: srun {srun}"
+        )),
+        ..WholeLine::default()
+    })
 }
 
 /// The options of a step, from the words behind srun.
-fn of_step(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+fn of_step(own: &[String], release: Release) -> Result<Vec<Given>, NoLine> {
     let line = read(own, Program::Srun, Some(release));
     if line.more {
         return Err(NoLine::NotModelled(
             "a step of several components (:)".into(),
         ));
     }
-    let mut all = Vec::new();
     for given in &line.given {
-        all.push(spelled(given, release)?);
+        faultless(given, Program::Srun, release)?;
     }
     if let Some(why) = two_names::why(&line.given) {
         return Err(NoLine::Usage(format!("srun: {why}")));
     }
     not_planned(&line, Program::Srun)?;
-    Ok(all)
-}
-
-/// Checks that options beside a line do not give one of berth's own options by both of its names.
-///
-/// # Errors
-/// The two names.
-pub(crate) fn one_name(words: &[String]) -> Result<(), NoLine> {
-    let line = read(words, Program::Srun, None);
-    two_names::why(&line.given).map_or(Ok(()), |why| Err(NoLine::Usage(why)))
+    Ok(line.given)
 }
 
 /// Assignments before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
 fn variables(before: &[Word]) -> Vec<String> {
     let words = before.iter().map(|word| &word.text);
     let assigned = words.filter(|text| assignment(text).is_some());
-    assigned
-        .map(|text| format!("--line-variable={text}"))
-        .collect()
-}
-
-fn spelled(given: &Given, release: Release) -> Result<String, NoLine> {
-    let name = &given.name;
-    faultless(given, Program::Srun, release)?;
-    if given.trouble.is_some() {
-        return Ok(passed_on(name, given.value.as_deref()));
-    }
-    // `berth plan` has a --cluster of its own.
-    let name = if name == "cluster" { "clusters" } else { name };
-    Ok(match &given.value {
-        Some(value) => format!("--{name}={value}"),
-        None => format!("--{name}"),
-    })
+    assigned.cloned().collect()
 }
 
 /// Whether an option can be read here, apart from its value.
@@ -230,8 +215,20 @@ fn not_planned(line: &Line, program: Program) -> Result<(), NoLine> {
 mod tests {
     use super::*;
 
-    fn spelled(text: &str) -> Result<String, NoLine> {
-        spelled_out(text, Release::V22_05).map(|words| words.join(" "))
+    /// The parts of a line, with `job:` before that of its job.
+    fn parts(text: &str) -> Result<String, NoLine> {
+        let line = whole_line(text, Release::V22_05)?;
+        let option = |given: Given| match given.value {
+            Some(value) => format!("--{}={value}", given.name),
+            None => format!("--{}", given.name),
+        };
+        let job = line.job.map(|job| match line.only_job {
+            true => format!("only job: {job}"),
+            false => format!("job: {job}"),
+        });
+        let parts = line.variables.into_iter().chain(job);
+        let parts: Vec<_> = parts.chain(line.options.into_iter().map(option)).collect();
+        Ok(parts.join(" "))
     }
 
     #[test]
@@ -249,7 +246,7 @@ mod tests {
             ),
             (
                 "X=1; OMP_NUM_THREADS=4 SLURM_HINT=multithread srun a",
-                "--line-variable=OMP_NUM_THREADS=4 --line-variable=SLURM_HINT=multithread",
+                "OMP_NUM_THREADS=4 SLURM_HINT=multithread",
             ),
             (
                 "srun --cpu_bind='map_cpu:0,1' -m=block ./a 'b c'",
@@ -257,43 +254,36 @@ mod tests {
             ),
             (
                 "srun --container-im=$X --foo bar -n4 --ccm ./app",
-                "--container-image=$X --line-foreign=foo=bar --ntasks=4 --ccm",
+                "--container-image=$X --foo=bar --ntasks=4 --ccm",
             ),
-            ("srun --only-job ./a", "--line-foreign=only-job=./a"),
             (
                 "srun --binding=linear:2 --exclusive",
                 "--binding=linear:2 --exclusive",
             ),
         ] {
-            assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
+            assert_eq!(parts(line).as_deref(), Ok(words), "{line}");
         }
     }
 
     #[test]
     fn the_lines_of_jobs() {
         for (line, words) in [
-            (
-                "sbatch -n4 job.sh -c9",
-                "--job=sbatch -n4 job.sh -c9 --only-job",
-            ),
+            ("sbatch -n4 job.sh -c9", "only job: sbatch -n4 job.sh -c9"),
             (
                 "cd x && sbatch --wrap='srun -n2 ./a $X' > id",
-                "--job=sbatch '--wrap=srun -n2 ./a $X' --only-job",
+                "only job: sbatch '--wrap=srun -n2 ./a $X'",
             ),
             (
                 "BERTH_BINDING=linear:1 salloc -n4",
-                "--line-variable=BERTH_BINDING=linear:1 --job=salloc -n4 --only-job",
+                "BERTH_BINDING=linear:1 only job: salloc -n4",
             ),
-            (
-                "salloc -n4 ./srun_it",
-                "--job=salloc -n4 ./srun_it --only-job",
-            ),
+            ("salloc -n4 ./srun_it", "only job: salloc -n4 ./srun_it"),
             (
                 "salloc -n4 -- srun -n2 ./a -c3",
-                "--job=salloc -n4 -- --ntasks=2",
+                "job: salloc -n4 -- --ntasks=2",
             ),
         ] {
-            assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
+            assert_eq!(parts(line).as_deref(), Ok(words), "{line}");
         }
     }
 
@@ -337,13 +327,13 @@ mod tests {
             ("./app", "has no srun"),
             ("srun 'a", "a quote is not closed"),
         ] {
-            match spelled(line) {
+            match parts(line) {
                 Err(NoLine::Usage(why)) => assert!(why.contains(says), "{line}: {why}"),
                 other => panic!("{line}: {other:?}"),
             }
         }
         assert!(matches!(
-            spelled("srun -n1 a : -n2 b"),
+            parts("srun -n1 a : -n2 b"),
             Err(NoLine::NotModelled(_))
         ));
     }

@@ -4,12 +4,13 @@
 use std::fmt;
 
 use berth_placement::request::distribution::AcrossHosts;
-use berth_placement::{CpuSet, Level, Mapping, Node, Order, Rule, TaskPlan};
+use berth_placement::{CpuSet, Level, Node, Order, Rule, TaskPlan};
+use berth_srun::options::{Choice, Own};
 use serde::Serialize;
 
 use super::step;
 use super::step::{Planned, PlannedStep};
-use crate::args::{MappingArgs, PlanArgs};
+use crate::args::PlanArgs;
 use crate::question::Question;
 
 /// More tasks than anybody reads an explanation of are not planned a second time.
@@ -148,18 +149,13 @@ fn set_own<'a>(
 ) -> Option<Vec<(&'a str, Option<&'a str>)>> {
     let mut others = Vec::new();
     for (name, value) in added {
-        match (*name, value) {
-            ("binding", Some(text)) => typed.binding = Some(text.parse().ok()?),
-            ("near", Some(text)) => typed.near = Some(text.parse().ok()?),
-            ("map-by", Some(text)) => {
-                let map = Some(text.parse().ok()?);
-                let mapping = Mapping {
-                    map,
-                    ..Mapping::default()
-                };
-                typed.mapping = MappingArgs(Some(mapping));
+        match (Own::named(name), value) {
+            (Some(own), Some(text)) => {
+                // It takes the place of a whole mapping.
+                typed.mapping.take_if(|_| own.choice == Choice::Mapping);
+                typed.set(own, text).ok()?;
             }
-            (name, value) => others.push((name, value.as_deref())),
+            _ => others.push((*name, value.as_deref())),
         }
     }
     Some(others)

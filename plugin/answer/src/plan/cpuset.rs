@@ -23,7 +23,6 @@ impl Question {
                 job_nodes: self.least_nodes(),
                 is_count_typed: self
                     .cpuset
-                    .asked
                     .as_ref()
                     .and_then(CpusetRequest::ncpus)
                     .is_some(),

@@ -53,7 +53,7 @@ impl Question {
         let part = self.words_of_partition().filter(|_| !self.is_binding_off());
         let Some(part) = part else { return Vec::new() };
         let own = self.own_words().unwrap_or_default();
-        let typed = |keyword| match (keyword, &self.cpuset.asked) {
+        let typed = |keyword| match (keyword, &self.cpuset) {
             (Keyword::Ncpus, Some(asked)) => asked.ncpus().is_some(),
             _ => true,
         };
@@ -64,7 +64,7 @@ impl Question {
 
     /// The user's own words; none where only a partition may request a cpuset.
     fn own_words(&self) -> Option<Words> {
-        let asked = self.cpuset.asked.as_ref()?;
+        let asked = self.cpuset.as_ref()?;
         let words: Words = asked.to_string().parse().ok()?;
         Some(match self.ncpus_of_line() {
             Some(count) => words.with_ncpus(count),

@@ -1,17 +1,13 @@
 //! What holds where a request itself says nothing: berth's own options of its job's line or of a
 //! variable, and the binding that slurmctld takes from the job's nodes and partition.
 
-use std::fmt::Display;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::conf::Config;
-use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, Names, POOL, RANK_BY, Typed,
-};
+use berth_srun::options::{Choice, Own};
+use berth_srun::submission::by_default::{self, Typed};
 
-use crate::args::MappingArgs;
 use crate::lines::job::JobLine;
 use crate::question::{ByDefault, GivenBy, Question};
 use crate::world::LIVE;
@@ -26,35 +22,25 @@ struct Around {
 impl Around {
     /// What the job's line sets for its steps, by the name of Slurm's variable.
     fn of_job(&self, variable: &str) -> Option<&str> {
-        let names = own_options().find(|names| names.routed == variable)?;
-        self.job.as_ref()?.own(names.option)
+        let own = Own::ALL.into_iter().find(|own| own.routed == variable)?;
+        self.job.as_ref()?.own(own.name)
     }
 
     /// A variable as srun finds it. The job's command has set some, and has removed those that its own
     /// options override.
     fn variable(&self, args: &Question, name: &str) -> Option<String> {
-        let outer = |names: &&Names| names.inherited().contains(&name);
-        let set_by_jobs = own_options().find(outer);
-        let (Some(job), Some(names)) = (&self.job, set_by_jobs) else {
+        let mut all = Own::ALL.into_iter();
+        let set_by_jobs = all.find(|own| own.inherited().contains(&name));
+        let (Some(job), Some(own)) = (&self.job, set_by_jobs) else {
             return args.variable(name);
         };
-        let typed = own_options().filter_map(|one| Some(Typed::of(one, job.own(one.option)?)));
-        let typed: Vec<_> = typed.collect();
-        if !by_default::counts_beside(names, &typed) {
+        let typed = |one: Own| Some(Typed::of(one, job.own(one.name)?));
+        let typed: Vec<_> = Own::ALL.into_iter().filter_map(typed).collect();
+        if !by_default::counts_beside(own, &typed) {
             return self.of_job(name).map(String::from);
         }
         args.variable(name)
     }
-}
-
-/// Every option of berth's own.
-fn own_options() -> impl Iterator<Item = &'static Names> {
-    by_default::ALL.into_iter().chain([&CPUSET])
-}
-
-/// A typed value as it is written.
-fn text(value: Option<&impl Display>) -> Option<String> {
-    value.map(ToString::to_string)
 }
 
 impl Question {
@@ -64,74 +50,41 @@ impl Question {
     /// # Errors
     /// A text that cannot be read, or options that do not go together.
     pub(crate) fn find_own(&mut self) -> Result<(), String> {
-        let typed = self.typed.mapping.0.take().unwrap_or_default();
-        let has = [
-            (&BINDING, text(self.typed.binding.as_ref())),
-            (&MAP_BY, text(typed.map.as_ref())),
-            (&RANK_BY, text(typed.rank.as_ref())),
-            (&BIND_TO, text(typed.bind.as_ref())),
-            (&CORE_KIND, text(self.typed.core_kind.as_ref())),
-            (&CPUSET, text(self.typed.cpuset.asked.as_ref())),
-            (&NEAR, text(self.typed.near.as_ref())),
-            (&CONFINE, text(self.typed.confine.as_ref())),
-            (&POOL, text(self.typed.pool.as_ref())),
-        ];
-        let has = has.into_iter();
+        let typed = |own| Some(Typed::of(own, &self.typed.text(own)?));
         let around = Around {
-            typed: has
-                .filter_map(|(one, value)| Some(Typed::of(one, &value?)))
-                .collect(),
+            typed: Own::ALL.into_iter().filter_map(typed).collect(),
             job: self.job_line().and_then(Result::ok),
         };
         self.defaults = Vec::new();
-        let mapping = Mapping::of(
-            self.or_default(typed.map, &MAP_BY, &around)?,
-            self.or_default(typed.rank, &RANK_BY, &around)?,
-            self.or_default(typed.bind, &BIND_TO, &around)?,
-        );
-        let first = self.defaults.first();
+        for own in Own::ALL {
+            if self.typed.text(own).is_none() {
+                self.take_default(own, &around)?;
+            }
+        }
+        let typed = self.typed.mapping.take().unwrap_or_default();
+        let is_mappings = |one: &&ByDefault| one.own.choice == Choice::Mapping;
+        let first = self.defaults.iter().find(is_mappings);
         let source = first.map_or(String::new(), |first| format!("{}: ", first.by));
-        self.typed.mapping = MappingArgs(mapping.map_err(|why| format!("{source}{why}"))?);
-        let binding = self.typed.binding.take();
-        self.typed.binding = self.or_default(binding, &BINDING, &around)?;
-        let near = self.typed.near.take();
-        self.typed.near = self.or_default(near, &NEAR, &around)?;
-        let cpuset = self.typed.cpuset.asked.take();
-        self.typed.cpuset.asked = self.or_default(cpuset, &CPUSET, &around)?;
-        let kind = self.typed.core_kind.take();
-        self.typed.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
-        let confine = self.typed.confine.take();
-        self.typed.confine = self.or_default(confine, &CONFINE, &around)?;
-        let pool = self.typed.pool.take();
-        self.typed.pool = self.or_default(pool, &POOL, &around)?;
+        let mapping = Mapping::of(typed.map, typed.rank, typed.bind);
+        self.typed.mapping = mapping.map_err(|why| format!("{source}{why}"))?;
         Ok(())
     }
 
-    /// An option as it is typed, else as the job's line or a variable has it.
-    fn or_default<T: FromStr<Err: Display> + Display>(
-        &mut self,
-        typed: Option<T>,
-        own: &Names,
-        around: &Around,
-    ) -> Result<Option<T>, String> {
-        if typed.is_some() {
-            return Ok(typed);
-        }
+    /// Sets an option as the job's line or a variable has it.
+    fn take_default(&mut self, own: Own, around: &Around) -> Result<(), String> {
         let found = by_default::value(own, &around.typed, |name| around.variable(self, name));
         let Some((name, text)) = found else {
-            return Ok(None);
+            return Ok(());
         };
         let by = match around.of_job(name) {
             Some(_) => GivenBy::Job,
             None => GivenBy::Variable(name),
         };
-        let read = text.parse::<T>().map_err(|why| format!("{by}: {why}"))?;
-        self.defaults.push(ByDefault {
-            by,
-            name: own.option,
-            text: read.to_string(),
-        });
-        Ok(Some(read))
+        let read = self.typed.set(own, &text);
+        read.map_err(|why| format!("{by}: {why}"))?;
+        let text = self.typed.text(own).unwrap_or_default();
+        self.defaults.push(ByDefault { by, own, text });
+        Ok(())
     }
 
     /// A variable before the line's command, or of the environment where the line would be typed.

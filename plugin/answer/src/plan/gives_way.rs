@@ -5,8 +5,8 @@
 use berth_placement::request::cpu_bind::Mode;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::{CpuBind, Level};
+use berth_srun::options::Own;
 use berth_srun::reading::LevelFrom;
-use berth_srun::submission::by_default::{BIND_TO, BINDING, MAP_BY, NEAR, RANK_BY};
 
 use crate::question::Question;
 use crate::srun_options;
@@ -32,7 +32,7 @@ pub fn gives_way(args: &Question) -> Option<GivesWay> {
 
 /// An option that chooses the CPUs.
 struct Chooses {
-    options: &'static [&'static str],
+    options: &'static [Own],
     /// As it is typed.
     text: String,
 }
@@ -42,15 +42,15 @@ fn chosen(args: &Question, bind: &CpuBind) -> impl Iterator<Item = Chooses> {
     let binding = args.asked_binding(bind);
     let binding = binding.filter(|binding| binding.strategy != Strategy::None);
     let binding = binding.map(|one| Chooses {
-        options: &[BINDING.option],
+        options: &[Own::Binding],
         text: format!("--binding={one}"),
     });
     let mapping = args.asked_mapping().map(|one| Chooses {
-        options: &[MAP_BY.option, RANK_BY.option, BIND_TO.option],
+        options: &[Own::MapBy, Own::RankBy, Own::BindTo],
         text: one.to_string(),
     });
     let near = args.asked_near().map(|one| Chooses {
-        options: &[NEAR.option],
+        options: &[Own::Near],
         text: format!("--near={one}"),
     });
     binding.into_iter().chain(mapping).chain(near)
@@ -58,7 +58,7 @@ fn chosen(args: &Question, bind: &CpuBind) -> impl Iterator<Item = Chooses> {
 
 /// Those of the request itself that `none` overrides. What its job or a variable requests is for other steps too.
 fn overridden(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
-    let is_inherited = |option: &&str| args.defaults.iter().any(|one| one.name == *option);
+    let is_inherited = |option: &Own| args.defaults.iter().any(|one| one.own == *option);
     let own = chosen(args, bind).filter(|one| !one.options.iter().any(is_inherited));
     let own: Vec<_> = own.collect();
     let none = match args.srun.cpu_bind.mode {
@@ -69,7 +69,7 @@ fn overridden(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     let texts: Vec<_> = own.iter().map(|one| one.text.as_str()).collect();
     let texts = texts.join(" and ");
     Some(GivesWay {
-        option: own.first()?.options[0],
+        option: own.first()?.options[0].name,
         is_overridden: true,
         note: format!(
             "{none} leaves the tasks unbound, and {texts} {give} way to it; leave out one of them"
@@ -84,9 +84,9 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     let level = bind.level.filter(|_| by_cpu_bind)?;
     let mut kept = args.srun.kept().iter();
     let is_typed = kept.any(|one| one.name == "cpu-bind" && one.variable.is_none());
-    let counts = level == Level::Threads && options == [NEAR.option];
+    let counts = level == Level::Threads && options == [Own::Near];
     (!counts && is_typed).then(|| GivesWay {
-        option: options[0],
+        option: options[0].name,
         is_overridden: false,
         note: format!(
             "{text} chooses the cores, and --cpu-bind={level} gives way to it; leave out one of them"

@@ -68,10 +68,9 @@ fn title(args: &Question) -> String {
             .iter()
             .map(|binding| format!("--binding={binding}")),
     );
-    words.extend(args.mapping.0.iter().map(ToString::to_string));
+    words.extend(args.mapping.iter().map(ToString::to_string));
     words.extend(
         args.cpuset
-            .asked
             .iter()
             .map(|cpuset| format!("--cpuset='{cpuset}'")),
     );

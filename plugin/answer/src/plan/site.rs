@@ -87,11 +87,11 @@ impl Question {
                 Some(typed) => level(typed),
                 None => site.autobind,
             },
-            cpuset_first_fit: match self.cpuset.best {
+            cpuset_first_fit: match self.cpuset_best {
                 Some(best) => best == OnOff::Off,
                 None => site.cpuset_first_fit,
             },
-            cpuset_fail: self.cpuset.fail.unwrap_or(site.cpuset_fail),
+            cpuset_fail: self.cpuset_fail.unwrap_or(site.cpuset_fail),
         })
     }
 
@@ -290,12 +290,12 @@ pub(super) fn variables(args: &Question) -> Vec<Fact> {
     };
     let mut pairs: Vec<_> = args.srun.kept().iter().filter_map(pair).collect();
     let mut facts = Vec::new();
-    for ByDefault { by, name, text } in &args.defaults {
+    for ByDefault { by, own, text } in &args.defaults {
         match by {
             GivenBy::Variable(name) => pairs.push(format!("{name}={text}")),
             GivenBy::Job => facts.push(Fact::new(
                 "options",
-                format!("--{name}={text}"),
+                format!("--{}={text}", own.name),
                 By::Option,
                 "the line of the job".into(),
             )),

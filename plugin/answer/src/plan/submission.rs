@@ -3,8 +3,7 @@
 //! In: a request. Out: the refusal, if it is sure.
 
 use berth_placement::{Node, near_beside_cpuset};
-use berth_srun::options::Command as Program;
-use berth_srun::submission::by_default::CPUSET;
+use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
 use super::controller::{given, is_asked, only_job};
@@ -81,19 +80,19 @@ impl Question {
     fn never_fits(&self, words: &Words) -> Option<String> {
         let variable = |name: &str| self.variable(name);
         let near = self.near.as_ref().filter(|_| !self.is_near_by_default());
-        let both = near.zip(self.cpuset.asked.as_ref());
+        let both = near.zip(self.cpuset.as_ref());
         if let Some(why) = both.and_then(|(near, set)| near_beside_cpuset(near, set)) {
             return Some(why.to_string());
         }
-        let set = self.cpuset.asked.as_ref();
+        let set = self.cpuset.as_ref();
         let set = set.and_then(|set| cpuset::never_fits(set, words, variable));
         self.cores_never_fit(words, &variable)
-            .or_else(|| Some(self.sourced("cpuset", set?)))
+            .or_else(|| Some(self.sourced(Own::Cpuset, set?)))
     }
 
     /// Why a step can never have what it requests in its job.
     fn never_fits_in_job(&self, words: &Words, on: &Node) -> Option<String> {
-        if self.binding.is_none() && self.mapping.0.is_none() || !is_asked(self) {
+        if self.binding.is_none() && self.mapping.is_none() || !is_asked(self) {
             return None;
         }
         let cpus = match self.job.is_some() {
@@ -120,17 +119,17 @@ impl Question {
     ) -> Option<String> {
         let binding = self.binding.as_ref();
         let binding = binding.and_then(|binding| never_fits::why(binding, words, variable));
-        let mapping = self.mapping.0.as_ref();
+        let mapping = self.mapping.as_ref();
         let mapping = || never_fits::mapping(mapping?, words, variable);
         binding
-            .map(|why| self.sourced("binding", why))
-            .or_else(|| Some(self.sourced("map-by", mapping()?)))
+            .map(|why| self.sourced(Own::Binding, why))
+            .or_else(|| Some(self.sourced(Own::MapBy, mapping()?)))
     }
 
     /// A reason with the variable that the option comes from.
-    fn sourced(&self, option: &str, why: String) -> String {
+    fn sourced(&self, own: Own, why: String) -> String {
         let by_variable = self.defaults.iter().find_map(|one| match one.by {
-            GivenBy::Variable(name) if one.name == option => Some(name),
+            GivenBy::Variable(name) if one.own == own => Some(name),
             _ => None,
         });
         match by_variable {
@@ -141,11 +140,11 @@ impl Question {
 
     /// Why a cpuset of the step itself is refused: its job has another one.
     fn other_cpuset(&self) -> Option<String> {
-        let is_own = !self.defaults.iter().any(|one| one.name == CPUSET.option);
-        let own = self.cpuset.asked.as_ref().filter(|_| is_own)?;
+        let is_own = !self.defaults.iter().any(|one| one.own == Own::Cpuset);
+        let own = self.cpuset.as_ref().filter(|_| is_own)?;
         let of_job = match self.job_line() {
-            Some(job) => job.ok()?.own(CPUSET.option).map(String::from),
-            None => [CPUSET.sure, CPUSET.routed]
+            Some(job) => job.ok()?.own(Own::Cpuset.name).map(String::from),
+            None => [Own::Cpuset.routed_sure, Own::Cpuset.routed]
                 .into_iter()
                 .find_map(|name| self.variable(name)),
         };

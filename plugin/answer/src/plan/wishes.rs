@@ -3,7 +3,7 @@
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
-use berth_srun::submission::by_default::NEAR;
+use berth_srun::options::Own;
 
 use crate::question::Question;
 use crate::question::{ByDefault, GivenBy};
@@ -12,7 +12,7 @@ impl Question {
     /// The `--binding` that holds: the request's, else the site's default if the request's
     /// `--cpu-bind` asks nothing, and no other option of berth's own is given.
     pub fn asked_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
-        let asks = !cpu_bind.asks_nothing() || self.mapping.0.is_some() || self.near.is_some();
+        let asks = !cpu_bind.asks_nothing() || self.mapping.is_some() || self.near.is_some();
         let by_default = || {
             let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
             let of_cluster = || {
@@ -31,7 +31,7 @@ impl Question {
 
     /// The mapping that holds.
     pub fn asked_mapping(&self) -> Option<Mapping> {
-        let mapping = self.mapping.0.clone();
+        let mapping = self.mapping.clone();
         mapping.filter(|_| !self.is_binding_off())
     }
 
@@ -43,8 +43,8 @@ impl Question {
 
     /// Whether it is the user's own default.
     pub fn is_near_by_default(&self) -> bool {
-        let own = GivenBy::Variable(NEAR.own);
-        let found = |one: &ByDefault| one.name == NEAR.option && one.by == own;
+        let own = GivenBy::Variable(Own::Near.variable);
+        let found = |one: &ByDefault| one.own == Own::Near && one.by == own;
         self.defaults.iter().any(found)
     }
 

@@ -54,7 +54,7 @@ struct Own {
 
 /// Options of `berth plan` that choose what berth advise tries.
 const TRIED: &[&str] = &[
-    "cpu-bind", "cpu_bind", "binding", "map_by", "rank_by", "bind_to", "near",
+    "cpu-bind", "binding", "map-by", "rank-by", "bind-to", "near",
 ];
 /// Options of `berth plan` that show one plan.
 const SHOWING: &[&str] = &["line", "explain", "score", "width", "color", "batch"];
@@ -95,7 +95,7 @@ impl FromArgMatches for AdviseArgs {
             return Err(usage(&format!(
                 "--{} is what berth advise tries by itself; leave it out, or ask berth plan for the \
                  plan of this one request",
-                id.replace('_', "-")
+                id
             )));
         }
         match SHOWING.iter().find(is_typed) {

@@ -1,17 +1,24 @@
 //! The table of options: the options of a command in a release line, and whether they take a value.
 
 mod foreign;
-mod job_variables;
 mod nearest;
+mod own;
+mod placing;
+mod row;
 mod table;
-mod variables;
+
+use std::sync::OnceLock;
 
 use crate::release::Release;
+use placing::PLACING;
+use row::Variable;
+use table::OTHERS;
 
 pub use foreign::{Foreign, all_foreign, foreign};
-pub use job_variables::job_variables;
 pub use nearest::{LONGEST, nearest};
-pub use variables::{passed_by, variables};
+pub use own::{Choice, Own, OwnOption};
+pub(crate) use row::Effect;
+pub use row::{Row, Value, values};
 
 /// The variable that names a file of hosts; no option sets it.
 pub const HOST_FILE: &str = "SLURM_HOSTFILE";
@@ -71,17 +78,6 @@ pub enum Takes {
     Attached,
 }
 
-/// An option in the releases in which it has this form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    name: &'static str,
-    short: char,
-    takes: Takes,
-    commands: u8,
-    since: Release,
-    until: Release,
-}
-
 const SRUN: u8 = 1;
 const SBATCH: u8 = 2;
 const SALLOC: u8 = 4;
@@ -90,95 +86,111 @@ const SRUN_SALLOC: u8 = SRUN | SALLOC;
 const SBATCH_SALLOC: u8 = SBATCH | SALLOC;
 const ALL: u8 = SRUN | SBATCH | SALLOC;
 
-/// An option of every release; a blank stands for no short name.
-const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row {
-    Row {
-        name,
-        short,
-        takes,
-        commands,
-        since: Release::V22_05,
-        until: Release::NEWEST,
-    }
+/// Every option by the name as it is typed; the forms of one option stand beside each other.
+fn rows() -> &'static [Row] {
+    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let mut rows = [PLACING, OTHERS].concat();
+        rows.extend(Own::ALL.map(|own| *own.row()));
+        let alias = |row: &Row| {
+            let typed = row.alias()?;
+            let stands_for = Some(row.typed());
+            Some(Row {
+                typed,
+                stands_for,
+                ..*row
+            })
+        };
+        rows.extend(rows.iter().filter_map(alias).collect::<Vec<_>>());
+        rows.sort_by_key(Row::typed);
+        rows
+    })
 }
 
-/// Names that stand for another option.
-const ALIASES: [(&str, &str); 12] = [
-    ("berth-bind-to", "bind-to"),
-    ("berth-binding", "binding"),
-    ("berth-confine", "confine"),
-    ("berth-core-kind", "core-kind"),
-    ("berth-cpuset", "cpuset"),
-    ("berth-map-by", "map-by"),
-    ("berth-near", "near"),
-    ("berth-pool", "pool"),
-    ("berth-rank-by", "rank-by"),
-    ("cpu_bind", "cpu-bind"),
-    ("pack-group", "het-group"),
-    ("tasks-per-node", "ntasks-per-node"),
-];
-
-impl Row {
-    const fn since(mut self, release: Release) -> Self {
-        self.since = release;
-        self
-    }
-
-    const fn until(mut self, release: Release) -> Self {
-        self.until = release;
-        self
-    }
-
-    /// The option's name without dashes; for an alias the name of the option that it stands for.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        let alias = ALIASES.iter().find(|(alias, _)| *alias == self.name);
-        alias.map_or(self.name, |(_, name)| *name)
-    }
-
-    /// The name as it is typed.
-    #[must_use]
-    pub fn typed(&self) -> &'static str {
-        self.name
-    }
-
-    /// The letter behind a single dash.
-    #[must_use]
-    pub fn short(&self) -> Option<char> {
-        (self.short != ' ').then_some(self.short)
-    }
-
-    /// Whether a value follows.
-    #[must_use]
-    pub fn takes(&self) -> Takes {
-        self.takes
-    }
+/// The options of Slurm's that help shows, in its order.
+pub fn placing() -> impl Iterator<Item = &'static Row> {
+    PLACING.iter()
 }
 
 /// The options of a command in a release line; without one the newest form of every option that
 /// any line has.
 pub fn of(command: Command, release: Option<Release>) -> impl Iterator<Item = &'static Row> {
-    let has = move |row: &Row| row.commands & command.bit() != 0;
-    let rows = table::ROWS;
-    // Forms of one option stand beside each other.
-    let newest = move |at: usize, row: &Row| {
-        let (before, after) = rows.split_at(at);
-        let same = |other: &&Row| other.name == row.name;
-        let others = before.iter().rev().take_while(same);
-        let others = others.chain(after.iter().take_while(same));
-        let mut others = others;
-        !others.any(|other| has(other) && other.since > row.since)
-    };
-    rows.iter()
-        .enumerate()
-        .filter(move |(at, row)| {
-            has(row)
-                && match release {
-                    Some(release) => row.since <= release && release <= row.until,
-                    None => newest(*at, row),
-                }
-        })
-        .map(|(_, row)| row)
+    beginning(command, release, "")
+}
+
+/// Those whose names begin so.
+fn beginning(
+    command: Command,
+    release: Option<Release>,
+    name: &str,
+) -> impl Iterator<Item = &'static Row> {
+    let rows = rows();
+    let from = rows.partition_point(|row| row.typed() < name);
+    let rows = rows.get(from..).unwrap_or_default();
+    let rows = rows
+        .iter()
+        .take_while(move |row| row.typed().starts_with(name));
+    let mut all = rows
+        .filter(move |row| row.is_in(command, release))
+        .peekable();
+    std::iter::from_fn(move || {
+        let mut newest = all.next()?;
+        while let Some(other) = all.next_if(|other| other.typed() == newest.typed()) {
+            newest = if other.since > newest.since {
+                other
+            } else {
+                newest
+            };
+        }
+        Some(newest)
+    })
+}
+
+/// The option of that name, which stands for no other one.
+fn named(name: &str) -> Option<&'static Row> {
+    let rows = rows();
+    let at = rows.partition_point(|row| row.typed() < name);
+    rows.get(at).filter(|row| row.typed() == name)
+}
+
+/// Whether an option changes which nodes and cores a job or step gets.
+pub(crate) fn effect(name: &str) -> Effect {
+    named(name).map_or(Effect::Nothing, |row| row.effect)
+}
+
+/// The options with which a job may have more cores than tasks × `-c`.
+pub(crate) fn growing() -> impl Iterator<Item = &'static str> {
+    rows().iter().filter(|row| row.grows).map(Row::typed)
+}
+
+/// The variables that a command of a release reads, in its order, each with the long name of its option.
+/// `SLURM_HOSTFILE` stands for no option: it names a file of hosts.
+pub fn variables(
+    command: Command,
+    release: Release,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    static ALL: OnceLock<Vec<(&Variable, &Row)>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let options = rows().iter().filter(|row| row.stands_for.is_none());
+        let mut all: Vec<_> = options
+            .flat_map(|row| row.variables.iter().map(move |one| (one, row)))
+            .collect();
+        // Behind the command's name they are sorted.
+        all.sort_by_key(|(one, _)| one.name.split_once('_').map(|(_, rest)| rest));
+        all
+    });
+    let host_file = (command == Command::Srun).then_some((HOST_FILE, HOST_FILE));
+    let all = all.iter().filter(move |(one, row)| {
+        one.is_read_by(command, release) && row.is_in(command, Some(release))
+    });
+    all.map(|(one, row)| (one.name, row.typed()))
+        .chain(host_file)
+}
+
+/// The variable by which a step takes an option over from its job; none if it does not.
+#[must_use]
+pub fn passed_by(name: &str, release: Release) -> Option<&'static str> {
+    named(name)?.passed_by(release)
 }
 
 /// The meaning of a long name.
@@ -195,27 +207,27 @@ pub enum Found {
 /// Looks a long name up as `getopt_long` does.
 #[must_use]
 pub fn long(command: Command, release: Option<Release>, name: &str) -> Found {
-    let mut rows: Vec<_> = of(command, release)
-        .filter(|row| row.name.starts_with(name))
-        .collect();
-    if let Some(exact) = rows.iter().find(|row| row.name == name) {
-        return Found::Option(exact);
+    let mut rows = beginning(command, release, name);
+    let Some(first) = rows.next() else {
+        return Found::Unknown;
+    };
+    if first.typed() == name {
+        return Found::Option(first);
     }
-    rows.dedup_by_key(|row| row.name());
-    match rows.as_slice() {
-        [] => Found::Unknown,
-        [only] => Found::Option(only),
-        [first, rest @ ..] if rest.iter().all(|row| row.name() == first.name()) => {
-            Found::Option(first)
-        }
-        several => Found::Ambiguous(several.iter().map(|row| row.name).collect()),
+    let mut several: Vec<_> = std::iter::once(first).chain(rows).collect();
+    several.dedup_by_key(|row| row.name());
+    match several.iter().all(|row| row.name() == first.name()) {
+        true => Found::Option(first),
+        false => Found::Ambiguous(several.iter().map(|row| row.typed()).collect()),
     }
 }
 
 /// The option of a letter.
 #[must_use]
 pub fn short(command: Command, release: Option<Release>, letter: char) -> Option<&'static Row> {
-    of(command, release).find(|row| row.short() == Some(letter))
+    let is_it = |row: &&Row| row.short() == Some(letter) && row.is_in(command, release);
+    let forms = rows().iter().filter(is_it);
+    forms.max_by_key(|row| row.since)
 }
 
 #[cfg(test)]
@@ -303,7 +315,7 @@ mod tests {
         for command in [Command::Srun, Command::Sbatch, Command::Salloc] {
             for release in Release::ALL {
                 let rows: Vec<_> = of(command, Some(release)).collect();
-                let mut names: Vec<_> = rows.iter().map(|row| row.name).collect();
+                let mut names: Vec<_> = rows.iter().map(|row| row.typed()).collect();
                 names.sort_unstable();
                 let count = names.len();
                 names.dedup();
@@ -315,5 +327,39 @@ mod tests {
                 assert_eq!(letters.len(), count, "{command:?} {release}");
             }
         }
+    }
+
+    #[test]
+    fn a_step_takes_some_options_over() {
+        let releases = [Release::V22_05, Release::V23_02, Release::V23_11];
+        let by = |name| releases.map(|release| passed_by(name, release));
+        let each = Some("SLURM_CPUS_PER_TASK");
+        assert_eq!(by("cpus-per-task"), [None, None, each]);
+        let core = Some("SLURM_NTASKS_PER_CORE");
+        assert_eq!(by("ntasks-per-core"), [None, core, core]);
+        assert_eq!(by("ntasks")[0], Some("SLURM_NTASKS"));
+        assert_eq!(by("cpu-bind"), [None; 3]);
+    }
+
+    #[test]
+    fn variables_by_command_and_release() {
+        let names = |command, release| {
+            let names = variables(command, release).map(|(name, _)| name);
+            names.collect::<Vec<_>>()
+        };
+        let srun = |release| names(Command::Srun, release);
+        assert!(srun(Release::V22_05).contains(&"SRUN_CPUS_PER_TASK"));
+        assert!(srun(Release::V23_11).contains(&"SLURM_CPUS_PER_TASK"));
+        assert!(!srun(Release::V23_11).contains(&"SRUN_CPUS_PER_TASK"));
+        assert!(srun(Release::V22_05).contains(&HOST_FILE));
+        let sbatch = names(Command::Sbatch, Release::V22_05);
+        assert!(sbatch.contains(&"SBATCH_DISTRIBUTION") && sbatch.contains(&"SLURM_HINT"));
+        assert!(!sbatch.contains(&"SBATCH_SEGMENT_SIZE") && !sbatch.contains(&HOST_FILE));
+        let salloc = names(Command::Salloc, Release::NEWEST);
+        assert!(!salloc.contains(&"SALLOC_DISTRIBUTION") && salloc.len() > 25);
+        // The later one holds.
+        let place = |all: &[&str], name: &str| all.iter().position(|one| *one == name);
+        assert!(place(&sbatch, "SLURM_HINT") < place(&sbatch, "SBATCH_HINT"));
+        assert!(place(&salloc, "SALLOC_HINT") < place(&salloc, "SLURM_HINT"));
     }
 }

@@ -1,208 +1,170 @@
-//! The options of srun, sbatch and salloc, by release line: facts of `common_options` in
-//! `src/common/slurm_opt.c` of the newest release of each line. berth's own are at the end.
+//! Slurm's other options, by name; one that has changed stands once for each of its forms. Facts of `common_options`
+//! in `src/common/slurm_opt.c` of the newest release of each line, and of `env_vars` in the `opt.c` of each command.
 
 use super::Takes::{Attached, Nothing, Value};
-use super::{ALL, Row, SALLOC, SBATCH, SBATCH_SALLOC, SRUN, SRUN_SALLOC, SRUN_SBATCH, row};
+use super::row::Effect::{Gpus, Modelled, Unmodelled};
+use super::row::{Row, job, of, rows};
+use super::{ALL, SALLOC, SBATCH, SBATCH_SALLOC, SRUN, SRUN_SALLOC, SRUN_SBATCH};
 use crate::release::Release::{V22_05, V23_02, V23_11, V24_05, V24_11, V25_05, V25_11, V26_05};
 
-/// Every option, by name; one that has changed stands once for each of its forms.
-pub(super) const ROWS: &[Row] = &[
-    row("accel-bind", ' ', Value, SRUN),
-    row("account", 'A', Value, ALL),
-    row("acctg-freq", ' ', Value, ALL),
-    row("array", 'a', Value, SBATCH),
-    row("async", ' ', Nothing, SRUN).since(V26_05),
-    row("autocomplete", ' ', Value, ALL).since(V23_02),
-    row("batch", ' ', Value, SBATCH),
-    row("bb", ' ', Value, ALL),
-    row("bbf", ' ', Value, ALL),
-    row("bcast", ' ', Attached, SRUN),
-    row("bcast-exclude", ' ', Value, SRUN),
-    row("begin", 'b', Value, ALL),
-    row("bell", ' ', Nothing, SALLOC),
-    row("chdir", 'D', Value, ALL),
-    row("cluster", ' ', Value, ALL),
-    row("cluster-constraint", ' ', Value, ALL),
-    row("clusters", 'M', Value, ALL),
-    row("comment", ' ', Value, ALL),
-    row("compress", ' ', Attached, SRUN),
-    row("consolidate-segments", ' ', Nothing, ALL).since(V25_11),
-    row("constraint", 'C', Value, ALL),
-    row("container", ' ', Value, ALL),
-    row("container-id", ' ', Value, ALL).since(V23_02),
-    row("container-type", ' ', Value, ALL).since(V26_05),
-    row("context", ' ', Value, ALL),
-    row("contiguous", ' ', Nothing, ALL),
-    row("core-spec", 'S', Value, ALL),
-    row("cores-per-socket", ' ', Value, ALL),
-    row("cpu-bind", ' ', Value, SRUN),
-    row("cpu-freq", ' ', Value, ALL),
-    row("cpu_bind", ' ', Value, SRUN),
-    row("cpus-per-gpu", ' ', Value, ALL),
-    row("cpus-per-task", 'c', Value, ALL),
-    row("deadline", ' ', Value, ALL),
-    row("debugger-test", ' ', Nothing, SRUN),
-    row("delay-boot", ' ', Value, ALL),
-    row("dependency", 'd', Value, ALL),
-    row("disable-status", 'X', Nothing, SRUN),
-    row("distribution", 'm', Value, ALL),
-    row("epilog", ' ', Value, SRUN),
-    row("error", 'e', Value, SRUN_SBATCH),
-    row("exact", ' ', Nothing, SRUN),
-    row("exclude", 'x', Value, ALL),
-    row("exclusive", ' ', Attached, ALL),
-    row("export", ' ', Value, SRUN_SBATCH),
-    row("export-file", ' ', Value, SBATCH).until(V23_02),
-    row("export-file", ' ', Value, SBATCH).since(V24_05),
-    row("external", ' ', Nothing, SBATCH).since(V25_05),
-    row("external-launcher", ' ', Nothing, SRUN)
-        .since(V23_11)
-        .until(V23_11),
-    row("external-launcher", ' ', Attached, SRUN).since(V24_05),
-    row("extra", ' ', Value, ALL).since(V23_02),
-    row("extra-node-info", 'B', Value, ALL),
-    row("get-user-env", ' ', Nothing, SBATCH).since(V25_05),
-    row("get-user-env", ' ', Attached, SBATCH)
-        .since(V24_11)
-        .until(V24_11),
-    row("get-user-env", ' ', Attached, SBATCH_SALLOC).until(V24_05),
-    row("gid", ' ', Value, SBATCH).since(V23_02),
-    row("gid", ' ', Value, ALL).until(V22_05),
-    row("gpu-bind", ' ', Value, ALL),
-    row("gpu-freq", ' ', Value, ALL),
-    row("gpus", 'G', Value, ALL),
-    row("gpus-per-node", ' ', Value, ALL),
-    row("gpus-per-socket", ' ', Value, ALL),
-    row("gpus-per-task", ' ', Value, ALL),
-    row("gres", ' ', Value, ALL),
-    row("gres-flags", ' ', Value, ALL),
-    row("help", 'h', Nothing, ALL),
-    row("het-group", ' ', Value, SRUN),
-    row("hint", ' ', Value, ALL),
-    row("hold", 'H', Nothing, ALL),
-    row("ignore-pbs", ' ', Nothing, SBATCH),
-    row("ignore-signals", ' ', Value, SRUN).since(V26_05),
-    row("immediate", 'I', Attached, SRUN_SALLOC),
-    row("input", 'i', Value, SRUN_SBATCH),
-    row("interactive", ' ', Nothing, SRUN),
-    row("job-name", 'J', Value, ALL),
-    row("jobid", ' ', Value, SRUN),
-    row("kill-command", 'K', Attached, SALLOC),
-    row("kill-on-bad-exit", 'K', Attached, SRUN),
-    row("kill-on-invalid-dep", ' ', Value, SBATCH),
-    row("label", 'l', Nothing, SRUN),
-    row("licenses", 'L', Value, ALL),
-    row("mail-type", ' ', Value, ALL),
-    row("mail-user", ' ', Value, ALL),
-    row("mcs-label", ' ', Value, ALL),
-    row("mem", ' ', Value, ALL),
-    row("mem-bind", ' ', Value, ALL),
-    row("mem-per-cpu", ' ', Value, ALL),
-    row("mem-per-gpu", ' ', Value, ALL),
-    row("mem-update", ' ', Value, ALL).since(V26_05),
-    row("mincpus", ' ', Value, ALL),
-    row("mpi", ' ', Value, SRUN),
-    row("msg-timeout", ' ', Value, SRUN),
-    row("multi-prog", ' ', Nothing, SRUN),
-    row("network", ' ', Value, ALL),
-    row("nice", ' ', Attached, ALL),
-    row("no-allocate", 'Z', Nothing, SRUN),
-    row("no-bell", ' ', Nothing, SALLOC),
-    row("no-kill", 'k', Attached, ALL),
-    row("no-requeue", ' ', Nothing, SBATCH),
-    row("no-shell", ' ', Nothing, SALLOC),
-    row("nodefile", 'F', Value, ALL),
-    row("nodelist", 'w', Value, ALL),
-    row("nodes", 'N', Value, ALL),
-    row("ntasks", 'n', Value, ALL),
-    row("ntasks-per-core", ' ', Value, ALL),
-    row("ntasks-per-gpu", ' ', Value, ALL),
-    row("ntasks-per-node", ' ', Value, ALL),
-    row("ntasks-per-socket", ' ', Value, ALL),
-    row("ntasks-per-tres", ' ', Value, ALL),
-    row("oom-kill-step", ' ', Attached, ALL).since(V24_11),
-    row("open-mode", ' ', Value, SRUN_SBATCH),
-    row("output", 'o', Value, SRUN_SBATCH),
-    row("overcommit", 'O', Nothing, ALL),
-    row("overlap", ' ', Attached, SRUN),
-    row("oversubscribe", 's', Nothing, ALL),
-    row("pack-group", ' ', Value, SRUN),
-    row("parsable", ' ', Nothing, SBATCH).until(V25_11),
-    row("parsable", ' ', Nothing, SRUN_SBATCH).since(V26_05),
-    row("partition", 'p', Value, ALL),
-    row("power", ' ', Value, ALL).until(V23_11),
-    row("prefer", ' ', Value, ALL),
-    row("preserve-env", 'E', Nothing, SRUN),
-    row("priority", ' ', Value, ALL),
-    row("profile", ' ', Value, ALL),
-    row("prolog", ' ', Value, SRUN),
-    row("propagate", ' ', Attached, SRUN_SBATCH),
-    row("pty", ' ', Nothing, SRUN).until(V22_05),
-    row("pty", ' ', Attached, SRUN).since(V23_02),
-    row("qos", 'q', Value, ALL),
-    row("quiet", 'Q', Nothing, ALL),
-    row("quit-on-interrupt", ' ', Nothing, SRUN),
-    row("reboot", ' ', Nothing, ALL),
-    row("relative", 'r', Value, SRUN),
-    row("requeue", ' ', Nothing, SBATCH).until(V25_05),
-    row("requeue", ' ', Attached, SBATCH).since(V25_11),
-    row("reservation", ' ', Value, ALL),
-    row("resources", ' ', Value, ALL).since(V25_11),
-    row("resv-ports", ' ', Attached, SRUN).until(V23_11),
-    row("resv-ports", ' ', Attached, ALL).since(V24_05),
-    row("segment", ' ', Value, ALL).since(V24_05),
-    row("send-libs", ' ', Attached, SRUN),
-    row("signal", ' ', Value, ALL),
-    row("slurmd-debug", ' ', Value, SRUN),
-    row("sockets-per-node", ' ', Value, ALL),
-    row("spread-job", ' ', Nothing, ALL),
-    row("spread-segments", ' ', Nothing, ALL).since(V25_11),
-    row("stepmgr", ' ', Nothing, ALL).since(V24_05),
-    row("switches", ' ', Value, ALL),
-    row("task-epilog", ' ', Value, SRUN),
-    row("task-prolog", ' ', Value, SRUN),
-    row("tasks-per-node", ' ', Value, ALL),
-    row("test-only", ' ', Nothing, SRUN_SBATCH),
-    row("thread-spec", ' ', Value, ALL),
-    row("threads", 'T', Value, SRUN),
-    row("threads-per-core", ' ', Value, ALL),
-    row("time", 't', Value, ALL),
-    row("time-min", ' ', Value, ALL),
-    row("tmp", ' ', Value, ALL),
-    row("treewidth", ' ', Value, SRUN).since(V23_11),
-    row("tres-bind", ' ', Value, ALL).since(V23_11),
-    row("tres-per-task", ' ', Value, ALL).since(V23_02),
-    row("uid", ' ', Value, SBATCH).since(V23_02),
-    row("uid", ' ', Value, ALL).until(V22_05),
-    row("unbuffered", 'u', Nothing, SRUN),
-    row("usage", ' ', Nothing, ALL),
-    row("use-min-nodes", ' ', Nothing, ALL),
-    row("verbose", 'v', Nothing, ALL),
-    row("version", 'V', Nothing, ALL),
-    row("wait", 'W', Nothing, SBATCH),
-    row("wait", 'W', Value, SRUN),
-    row("wait-all-nodes", ' ', Value, SBATCH_SALLOC),
-    row("wait-for-children", ' ', Nothing, SRUN).since(V25_05),
-    row("wckey", ' ', Value, ALL),
-    row("whole", ' ', Nothing, SRUN),
-    row("wrap", ' ', Value, SBATCH),
-    row("x11", ' ', Attached, SRUN_SALLOC),
-    row("binding", ' ', Value, ALL),
-    row("berth-binding", ' ', Value, ALL),
-    row("map-by", ' ', Value, ALL),
-    row("berth-map-by", ' ', Value, ALL),
-    row("rank-by", ' ', Value, ALL),
-    row("berth-rank-by", ' ', Value, ALL),
-    row("bind-to", ' ', Value, ALL),
-    row("berth-bind-to", ' ', Value, ALL),
-    row("core-kind", ' ', Value, ALL),
-    row("berth-core-kind", ' ', Value, ALL),
-    row("near", ' ', Value, ALL),
-    row("berth-near", ' ', Value, ALL),
-    row("cpuset", ' ', Value, ALL),
-    row("berth-cpuset", ' ', Value, ALL),
-    row("confine", ' ', Value, ALL),
-    row("berth-confine", ' ', Value, ALL),
-    row("pool", ' ', Value, ALL),
-    row("berth-pool", ' ', Value, ALL),
-];
+rows! {
+    OTHERS
+    "accel-bind" Value SRUN;
+    "account" 'A' Value ALL;
+    "acctg-freq" Value ALL;
+    "array" 'a' Value SBATCH;
+    "async" Nothing SRUN { since: V26_05 };
+    "autocomplete" Value ALL { since: V23_02 };
+    "batch" Value SBATCH { effect: Unmodelled, variables: &[of(SBATCH, "SBATCH_BATCH")] };
+    "bb" Value ALL { effect: Unmodelled, variables: job!("BURST_BUFFER") };
+    "bbf" Value ALL { effect: Unmodelled };
+    "bcast" Attached SRUN;
+    "bcast-exclude" Value SRUN;
+    "begin" 'b' Value ALL { effect: Unmodelled };
+    "bell" Nothing SALLOC;
+    "chdir" 'D' Value ALL;
+    "cluster" Value ALL;
+    "cluster-constraint" Value ALL { effect: Unmodelled, variables: job!("CLUSTER_CONSTRAINT") };
+    "clusters" 'M' Value ALL {
+        effect: Unmodelled,
+        variables: &[
+            of(SBATCH, "SBATCH_CLUSTERS"),
+            of(SALLOC, "SALLOC_CLUSTERS"),
+            of(SBATCH_SALLOC, "SLURM_CLUSTERS"),
+        ],
+    };
+    "comment" Value ALL;
+    "compress" Attached SRUN;
+    "consolidate-segments" Nothing ALL { since: V25_11, effect: Unmodelled, variables: job!("CONSOLIDATE_SEGMENTS") };
+    "constraint" 'C' Value ALL { effect: Unmodelled, variables: job!("CONSTRAINT") };
+    "container" Value ALL;
+    "container-id" Value ALL { since: V23_02 };
+    "container-type" Value ALL { since: V26_05 };
+    "context" Value ALL;
+    "contiguous" Nothing ALL { effect: Modelled };
+    "cpu-freq" Value ALL;
+    "cpus-per-gpu" Value ALL { effect: Unmodelled, grows: true, variables: job!("CPUS_PER_GPU") };
+    "deadline" Value ALL;
+    "debugger-test" Nothing SRUN;
+    "delay-boot" Value ALL;
+    "dependency" 'd' Value ALL { effect: Unmodelled };
+    "disable-status" 'X' Nothing SRUN;
+    "epilog" Value SRUN;
+    "error" 'e' Value SRUN_SBATCH;
+    "exclude" 'x' Value ALL { effect: Modelled };
+    "export" Value SRUN_SBATCH;
+    "export-file" Value SBATCH { until: V23_02 };
+    "export-file" Value SBATCH { since: V24_05 };
+    "external" Nothing SBATCH { since: V25_05 };
+    "external-launcher" Nothing SRUN { since: V23_11, until: V23_11 };
+    "external-launcher" Attached SRUN { since: V24_05 };
+    "extra" Value ALL { since: V23_02 };
+    "get-user-env" Nothing SBATCH { since: V25_05 };
+    "get-user-env" Attached SBATCH { since: V24_11, until: V24_11 };
+    "get-user-env" Attached SBATCH_SALLOC { until: V24_05 };
+    "gid" Value SBATCH { since: V23_02 };
+    "gid" Value ALL { until: V22_05 };
+    "gpu-bind" Value ALL;
+    "gpu-freq" Value ALL;
+    "gpus" 'G' Value ALL { effect: Gpus, grows: true, variables: job!("GPUS") };
+    "gpus-per-node" Value ALL { effect: Gpus, grows: true, variables: job!("GPUS_PER_NODE") };
+    "gpus-per-socket" Value ALL { effect: Gpus, grows: true, variables: job!("GPUS_PER_SOCKET") };
+    "gpus-per-task" Value ALL { effect: Gpus, grows: true, variables: job!("GPUS_PER_TASK") };
+    "gres" Value ALL { effect: Gpus, grows: true, variables: job!("GRES") };
+    "gres-flags" Value ALL { effect: Unmodelled, variables: job!("GRES_FLAGS") };
+    "help" 'h' Nothing ALL;
+    "het-group" Value SRUN { alias: Some("pack-group"), effect: Unmodelled };
+    "hold" 'H' Nothing ALL { effect: Unmodelled };
+    "ignore-pbs" Nothing SBATCH;
+    "ignore-signals" Value SRUN { since: V26_05 };
+    "immediate" 'I' Attached SRUN_SALLOC;
+    "input" 'i' Value SRUN_SBATCH;
+    "interactive" Nothing SRUN;
+    "job-name" 'J' Value ALL;
+    "jobid" Value SRUN { grows: true };
+    "kill-command" 'K' Attached SALLOC;
+    "kill-on-bad-exit" 'K' Attached SRUN;
+    "kill-on-invalid-dep" Value SBATCH;
+    "label" 'l' Nothing SRUN;
+    "licenses" 'L' Value ALL { effect: Unmodelled };
+    "mail-type" Value ALL;
+    "mail-user" Value ALL;
+    "mcs-label" Value ALL;
+    "mem" Value ALL { effect: Modelled, variables: job!("MEM_PER_NODE") };
+    "mem-per-cpu" Value ALL { effect: Modelled, grows: true, variables: job!("MEM_PER_CPU") };
+    "mem-per-gpu" Value ALL { effect: Unmodelled, variables: job!("MEM_PER_GPU") };
+    "mem-update" Value ALL { since: V26_05 };
+    "mincpus" Value ALL { effect: Modelled, grows: true };
+    "mpi" Value SRUN;
+    "msg-timeout" Value SRUN;
+    "multi-prog" Nothing SRUN;
+    "network" Value ALL;
+    "nice" Attached ALL;
+    "no-allocate" 'Z' Nothing SRUN { grows: true };
+    "no-bell" Nothing SALLOC;
+    "no-kill" 'k' Attached ALL;
+    "no-requeue" Nothing SBATCH;
+    "no-shell" Nothing SALLOC;
+    "nodefile" 'F' Value ALL { effect: Unmodelled };
+    "ntasks-per-gpu" Value ALL { effect: Unmodelled };
+    "ntasks-per-tres" Value ALL { effect: Unmodelled };
+    "oom-kill-step" Attached ALL { since: V24_11 };
+    "open-mode" Value SRUN_SBATCH;
+    "output" 'o' Value SRUN_SBATCH;
+    "oversubscribe" 's' Nothing ALL { effect: Modelled };
+    "parsable" Nothing SBATCH { until: V25_11 };
+    "parsable" Nothing SRUN_SBATCH { since: V26_05 };
+    "partition" 'p' Value ALL { effect: Modelled, variables: job!("PARTITION") };
+    "power" Value ALL { until: V23_11 };
+    "prefer" Value ALL { effect: Unmodelled };
+    "preserve-env" 'E' Nothing SRUN;
+    "priority" Value ALL;
+    "profile" Value ALL;
+    "prolog" Value SRUN;
+    "propagate" Attached SRUN_SBATCH;
+    "pty" Nothing SRUN { until: V22_05 };
+    "pty" Attached SRUN { since: V23_02 };
+    "qos" 'q' Value ALL;
+    "quiet" 'Q' Nothing ALL;
+    "quit-on-interrupt" Nothing SRUN;
+    "reboot" Nothing ALL { effect: Unmodelled };
+    "relative" 'r' Value SRUN { effect: Unmodelled };
+    "requeue" Nothing SBATCH { until: V25_05 };
+    "requeue" Attached SBATCH { since: V25_11 };
+    "reservation" Value ALL { effect: Unmodelled, variables: job!("RESERVATION") };
+    "resources" Value ALL { since: V25_11, effect: Unmodelled };
+    "resv-ports" Attached SRUN { until: V23_11 };
+    "resv-ports" Attached ALL { since: V24_05 };
+    "segment" Value ALL { since: V24_05, effect: Unmodelled, variables: job!("SEGMENT_SIZE") };
+    "send-libs" Attached SRUN;
+    "signal" Value ALL;
+    "slurmd-debug" Value SRUN;
+    "spread-job" Nothing ALL { effect: Modelled, variables: job!("SPREAD_JOB") };
+    "spread-segments" Nothing ALL { since: V25_11 };
+    "stepmgr" Nothing ALL { since: V24_05 };
+    "switches" Value ALL { effect: Unmodelled, variables: job!("REQ_SWITCH") };
+    "task-epilog" Value SRUN;
+    "task-prolog" Value SRUN;
+    "test-only" Nothing SRUN_SBATCH;
+    "threads" 'T' Value SRUN;
+    "time" 't' Value ALL;
+    "time-min" Value ALL;
+    "tmp" Value ALL { effect: Unmodelled };
+    "treewidth" Value SRUN { since: V23_11 };
+    "tres-bind" Value ALL { since: V23_11 };
+    "tres-per-task" Value ALL { since: V23_02, effect: Unmodelled, grows: true, variables: job!("TRES_PER_TASK") };
+    "uid" Value SBATCH { since: V23_02 };
+    "uid" Value ALL { until: V22_05 };
+    "unbuffered" 'u' Nothing SRUN;
+    "usage" Nothing ALL;
+    "use-min-nodes" Nothing ALL { effect: Modelled, variables: job!("USE_MIN_NODES") };
+    "verbose" 'v' Nothing ALL;
+    "version" 'V' Nothing ALL;
+    "wait" 'W' Nothing SBATCH;
+    "wait" 'W' Value SRUN;
+    "wait-all-nodes" Value SBATCH_SALLOC;
+    "wait-for-children" Nothing SRUN { since: V25_05 };
+    "wckey" Value ALL;
+    "wrap" Value SBATCH;
+    "x11" Attached SRUN_SALLOC;
+}

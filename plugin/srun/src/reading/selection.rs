@@ -8,91 +8,16 @@ use berth_placement::controller::select::{Client, Hint, LineOptions, Memory, Nod
 use crate::host_list::{Most, expand};
 use crate::line::Line;
 use crate::number;
-use crate::options::Command;
+use crate::options::{Command, Effect, effect};
 use crate::reading::state::{State, count, is_off};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
 use crate::spelling;
 
-/// Options that decide nodes or cores and that the model does not have.
-const UNMODELLED: [&str; 27] = [
-    "batch",
-    "bb",
-    "bbf",
-    "begin",
-    "cluster-constraint",
-    "clusters",
-    "constraint",
-    "consolidate-segments",
-    "cpus-per-gpu",
-    "dependency",
-    "gres-flags",
-    "het-group",
-    "hold",
-    "licenses",
-    "mem-per-gpu",
-    "nodefile",
-    "ntasks-per-gpu",
-    "ntasks-per-tres",
-    "prefer",
-    "reboot",
-    "relative",
-    "reservation",
-    "resources",
-    "segment",
-    "switches",
-    "tmp",
-    "tres-per-task",
-];
-
-/// Options that give the job GPUs. The model gives it cores as if it asked for none.
-const OF_GPUS: [&str; 5] = [
-    "gpus",
-    "gpus-per-node",
-    "gpus-per-socket",
-    "gpus-per-task",
-    "gres",
-];
-
-/// Options that the model has, and those that srun's plan of a step reads beside them.
-const MODELLED: [&str; 31] = [
-    "contiguous",
-    "core-spec",
-    "cores-per-socket",
-    "cpu-bind",
-    "cpus-per-task",
-    "distribution",
-    "exact",
-    "exclude",
-    "exclusive",
-    "extra-node-info",
-    "hint",
-    "mem",
-    "mem-bind",
-    "mem-per-cpu",
-    "mincpus",
-    "nodelist",
-    "nodes",
-    "ntasks",
-    "ntasks-per-core",
-    "ntasks-per-node",
-    "ntasks-per-socket",
-    "overcommit",
-    "overlap",
-    "oversubscribe",
-    "partition",
-    "sockets-per-node",
-    "spread-job",
-    "thread-spec",
-    "threads-per-core",
-    "use-min-nodes",
-    "whole",
-];
-
 /// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
 #[must_use]
 pub fn concerns(name: &str) -> bool {
-    MODELLED.contains(&name) || UNMODELLED.contains(&name) || OF_GPUS.contains(&name)
+    effect(name) != Effect::Nothing
 }
 
 /// What a line asks of slurmctld.
@@ -178,7 +103,7 @@ fn take(found: &mut Selection, setting: Setting<'_>) -> Result<(), Refused> {
         },
         "partition" => found.partition = Some(text.into()),
         "gres" if !text.split(',').all(is_gpu) => found.unmodelled.push("--gres".into()),
-        name if UNMODELLED.contains(&name) => found.unmodelled.push(format!("--{name}")),
+        name if effect(name) == Effect::Unmodelled => found.unmodelled.push(format!("--{name}")),
         _ => {}
     }
     Ok(())
@@ -355,15 +280,5 @@ mod tests {
             found.unmodelled,
             ["--gres", "--nodelist with a file", "--switches"]
         );
-    }
-
-    #[test]
-    fn every_option_is_in_the_table() {
-        for name in UNMODELLED.into_iter().chain(MODELLED).chain(OF_GPUS) {
-            let known = [Command::Srun, Command::Sbatch, Command::Salloc]
-                .iter()
-                .any(|command| crate::options::of(*command, None).any(|row| row.name() == name));
-            assert!(known, "{name}");
-        }
     }
 }

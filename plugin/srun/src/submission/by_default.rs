@@ -16,93 +16,12 @@
 
 use berth_placement::Near;
 
-/// What an option chooses. Options of one choice belong together; those of choices that exclude each
-/// other are never both in force unless somebody writes both in one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Grid Engine's binding.
-    Binding,
-    /// Open MPI's mapping.
-    Mapping,
-    /// Cores next to devices, which narrows `--binding=auto` and some mappings of the same place.
-    Near,
-    /// The kind of cores, which narrows each of the others.
-    Kind,
-    /// The job's cpuset, inside which each of the others holds.
-    Cpuset,
-    /// Whether the tasks are confined to what the others choose.
-    Confine,
-    /// Whether the job runs outside of the site's pools.
-    Pool,
-}
-
-/// An option of berth's own: its name, and the variables from which it comes.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Names {
-    /// Its name without dashes.
-    pub option: &'static str,
-    /// What it chooses.
-    pub choice: Choice,
-    /// The user's default.
-    pub own: &'static str,
-    /// The value that an outer command put into `routed` because of its default.
-    pub mark: &'static str,
-    /// Slurm's variable for the option: an outer command has set it for the steps of its job,
-    /// because of its option or of its default. Source: `spank_process_env_options`.
-    pub routed: &'static str,
-    /// The same for the option's sure name, which no default sets.
-    pub sure: &'static str,
-}
-
-macro_rules! names {
-    ($choice:ident, $option:literal, $variable:literal, $word:literal) => {
-        Names {
-            option: $option,
-            choice: Choice::$choice,
-            own: concat!("BERTH_", $variable),
-            mark: concat!("BERTH_", $variable, "_ROUTED"),
-            routed: concat!("SLURM_SPANK__SLURM_SPANK_OPTION_berth_", $word),
-            sure: concat!("SLURM_SPANK__SLURM_SPANK_OPTION_berth_berth_", $word),
-        }
-    };
-}
-
-/// `--binding`.
-pub const BINDING: Names = names!(Binding, "binding", "BINDING", "binding");
-
-/// `--map-by`.
-pub const MAP_BY: Names = names!(Mapping, "map-by", "MAP_BY", "map_by");
-
-/// `--rank-by`.
-pub const RANK_BY: Names = names!(Mapping, "rank-by", "RANK_BY", "rank_by");
-
-/// `--bind-to`.
-pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
-
-/// `--core-kind`.
-pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
-
-/// `--cpuset`.
-pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
-
-/// `--near`.
-pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
-
-/// `--confine`.
-pub const CONFINE: Names = names!(Confine, "confine", "CONFINE", "confine");
-
-/// `--pool`.
-pub const POOL: Names = names!(Pool, "pool", "POOL", "pool");
-
-/// Every option.
-pub const ALL: [&Names; 9] = [
-    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET, &CONFINE, &POOL,
-];
+use crate::options::{Choice, Own};
 
 /// An option that is typed.
 #[derive(Clone, Copy, Debug)]
 pub struct Typed {
-    names: &'static Names,
+    own: Own,
     /// Whether its value leaves no room for other choices.
     excludes: bool,
 }
@@ -110,112 +29,85 @@ pub struct Typed {
 impl Typed {
     /// An option with its value.
     #[must_use]
-    pub fn of(names: &'static Names, value: &str) -> Self {
+    pub fn of(own: Own, value: &str) -> Self {
         Self {
-            names,
-            excludes: names.chooses(value),
+            own,
+            excludes: chooses(own, value),
         }
     }
 
     /// Whether it overrides a value of an option that comes from elsewhere.
-    fn overrides(&self, other: &Names) -> bool {
-        self.names == other || self.excludes && self.names.choice.excludes(other.choice)
+    fn overrides(&self, other: Own) -> bool {
+        self.own == other || self.excludes && self.own.choice.excludes(other.choice)
     }
 }
 
-impl Choice {
-    /// Whether an option of this choice chooses CPUs by itself.
-    #[must_use]
-    pub fn chooses(self) -> bool {
-        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine | Self::Pool)
-    }
-
-    /// Whether only one of two choices can be in force.
-    fn excludes(self, other: Self) -> bool {
-        self != other && self.chooses() && other.chooses()
-    }
+/// Whether an option chooses something with this value.
+fn chooses(own: Own, value: &str) -> bool {
+    let is_none = || value.parse::<Near>().is_ok_and(|near| !near.asks());
+    own.choice != Choice::Near || !is_none()
 }
 
-impl Names {
-    /// The variables by which an outer command's option or default comes.
-    #[must_use]
-    pub fn inherited(&self) -> [&'static str; 3] {
-        [self.routed, self.sure, self.mark]
-    }
+/// The variable by which an outer command's option or default comes, and its value.
+fn outer(own: Own, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+    let found = |name: &'static str| Some((name, env(name)?));
+    found(own.routed_sure).or_else(|| found(own.routed))
+}
 
-    /// Whether the option chooses something with this value.
-    fn chooses(&self, value: &str) -> bool {
-        let is_none = || value.parse::<Near>().is_ok_and(|near| !near.asks());
-        self.choice != Choice::Near || !is_none()
-    }
-
-    /// The variable by which an outer command's option or default comes, and its value.
-    fn outer(&self, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
-        let found = |name: &'static str| Some((name, env(name)?));
-        found(self.sure).or_else(|| found(self.routed))
-    }
-
-    /// The value of an outer command's option, and not of a default for it.
-    fn outer_option(&self, env: impl Fn(&str) -> Option<String>) -> Option<String> {
-        let (name, value) = self.outer(&env)?;
-        let is_option = name == self.sure || Some(&value) != env(self.mark).as_ref();
-        is_option.then_some(value)
-    }
+/// The value of an outer command's option, and not of a default for it.
+fn outer_option(own: Own, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let (name, value) = outer(own, &env)?;
+    let is_option = name == own.routed_sure || Some(&value) != env(own.mark).as_ref();
+    is_option.then_some(value)
 }
 
 /// Whether an option's value that is not typed counts beside the typed options.
 #[must_use]
-pub fn counts_beside(names: &Names, typed: &[Typed]) -> bool {
-    !typed.iter().any(|one| one.overrides(names))
+pub fn counts_beside(own: Own, typed: &[Typed]) -> bool {
+    !typed.iter().any(|one| one.overrides(own))
 }
 
 /// The user's default for an option, where it holds.
 #[must_use]
-pub fn users(
-    names: &Names,
-    typed: &[Typed],
-    env: impl Fn(&str) -> Option<String>,
-) -> Option<String> {
-    let is_overridden = ALL.into_iter().any(|other| {
-        let outer = other
-            .outer_option(&env)
-            .filter(|_| counts_beside(other, typed));
-        outer.is_some_and(|value| Typed::of(other, &value).overrides(names))
+pub fn users(own: Own, typed: &[Typed], env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let is_overridden = Own::ALL.into_iter().any(|other| {
+        let outer = outer_option(other, &env).filter(|_| counts_beside(other, typed));
+        outer.is_some_and(|value| Typed::of(other, &value).overrides(own))
     });
-    env(names.own).filter(|_| counts_beside(names, typed) && !is_overridden)
+    env(own.variable).filter(|_| counts_beside(own, typed) && !is_overridden)
 }
 
 /// The value of an option that a command does not have itself, and the variable that gives it.
 #[must_use]
 pub fn value(
-    names: &Names,
+    own: Own,
     typed: &[Typed],
     env: impl Fn(&str) -> Option<String>,
 ) -> Option<(&'static str, String)> {
-    let own = users(names, typed, &env).map(|text| (names.own, text));
-    let outer = || names.outer(&env).filter(|_| counts_beside(names, typed));
-    own.or_else(outer)
+    let users = users(own, typed, &env).map(|text| (own.variable, text));
+    let outer = || outer(own, &env).filter(|_| counts_beside(own, typed));
+    users.or_else(outer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OWN: &str = BINDING.own;
-    const ROUTED: &str = BINDING.routed;
-    const MARK: &str = BINDING.mark;
+    const OWN: &str = "BERTH_BINDING";
+    const ROUTED: &str = "SLURM_SPANK__SLURM_SPANK_OPTION_berth_binding";
+    const MARK: &str = "BERTH_BINDING_ROUTED";
 
-    fn found(names: &Names, typed: &[Typed], set: &[(&str, &str)]) -> Option<(String, String)> {
+    fn found(own: Own, typed: &[Typed], set: &[(&str, &str)]) -> Option<(String, String)> {
         let known = |name: &str| {
             let mut pairs = set.iter().filter(|(known, _)| *known == name);
             pairs.next().map(|(_, value)| (*value).to_string())
         };
-        value(names, typed, known).map(|(name, text)| (name.to_string(), text))
+        value(own, typed, known).map(|(name, text)| (name.to_string(), text))
     }
 
     /// An option that is typed with a value.
-    fn typed(names: &'static Names) -> Typed {
-        Typed::of(names, "gpu")
+    fn typed(own: Own) -> Typed {
+        Typed::of(own, "gpu")
     }
 
     fn is(name: &str, text: &str) -> Option<(String, String)> {
@@ -224,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_innermost_default_and_the_outer_option() {
-        let found = |set: &[(&str, &str)]| found(&BINDING, &[], set);
+        let found = |set: &[(&str, &str)]| found(Own::Binding, &[], set);
         assert_eq!(found(&[]), None);
         assert_eq!(found(&[(OWN, "linear:1")]), is(OWN, "linear:1"));
         assert_eq!(found(&[(ROUTED, "linear:2")]), is(ROUTED, "linear:2"));
@@ -234,124 +126,170 @@ mod tests {
         assert_eq!(found(&default), is(OWN, "linear:1"));
         assert_eq!(found(&default[1..]), is(ROUTED, "linear:2"));
         // The sure name is only ever typed.
-        let sure = [(OWN, "linear:1"), (BINDING.sure, "linear:2")];
-        assert_eq!(found(&sure), is(BINDING.sure, "linear:2"));
+        let sure = [(OWN, "linear:1"), (Own::Binding.routed_sure, "linear:2")];
+        assert_eq!(found(&sure), is(Own::Binding.routed_sure, "linear:2"));
     }
 
     #[test]
     fn an_outer_option_overrides_a_default_for_another_choice() {
-        let mapped = (MAP_BY.own, "core");
+        let mapped = (Own::MapBy.variable, "core");
         let option = [mapped, (ROUTED, "linear:2")];
-        assert_eq!(found(&MAP_BY, &[], &option), None);
-        assert_eq!(found(&BINDING, &[], &option), is(ROUTED, "linear:2"));
+        assert_eq!(found(Own::MapBy, &[], &option), None);
+        assert_eq!(found(Own::Binding, &[], &option), is(ROUTED, "linear:2"));
         // Options of one choice belong together.
-        let together = [(MAP_BY.own, "core"), (BIND_TO.routed, "core")];
-        assert_eq!(found(&MAP_BY, &[], &together), is(MAP_BY.own, "core"));
+        let together = [(Own::MapBy.variable, "core"), (Own::BindTo.routed, "core")];
+        assert_eq!(
+            found(Own::MapBy, &[], &together),
+            is(Own::MapBy.variable, "core")
+        );
         // Two defaults contradict each other, wherever they come from, and both are shown.
         let default = [mapped, (ROUTED, "linear:2"), (MARK, "linear:2")];
-        assert_eq!(found(&MAP_BY, &[], &default), is(MAP_BY.own, "core"));
-        assert_eq!(found(&BINDING, &[], &default), is(ROUTED, "linear:2"));
+        assert_eq!(
+            found(Own::MapBy, &[], &default),
+            is(Own::MapBy.variable, "core")
+        );
+        assert_eq!(found(Own::Binding, &[], &default), is(ROUTED, "linear:2"));
     }
 
     #[test]
     fn a_typed_option_overrides_other_choices() {
-        let both = [(MAP_BY.own, "core"), (ROUTED, "linear:2")];
-        assert_eq!(found(&BINDING, &[typed(&BIND_TO)], &both), None);
+        let both = [(Own::MapBy.variable, "core"), (ROUTED, "linear:2")];
+        assert_eq!(found(Own::Binding, &[typed(Own::BindTo)], &both), None);
         // The outer --binding no longer counts, so the default does.
         assert_eq!(
-            found(&MAP_BY, &[typed(&BIND_TO)], &both),
-            is(MAP_BY.own, "core")
+            found(Own::MapBy, &[typed(Own::BindTo)], &both),
+            is(Own::MapBy.variable, "core")
         );
-        assert_eq!(found(&MAP_BY, &[typed(&BINDING)], &both), None);
-        assert!(counts_beside(&RANK_BY, &[typed(&MAP_BY)]));
+        assert_eq!(found(Own::MapBy, &[typed(Own::Binding)], &both), None);
+        assert!(counts_beside(Own::RankBy, &[typed(Own::MapBy)]));
         let env = |name: &str| (name == OWN).then(|| "linear:1".to_string());
-        assert_eq!(users(&BINDING, &[typed(&BINDING)], env), None);
+        assert_eq!(users(Own::Binding, &[typed(Own::Binding)], env), None);
     }
 
     #[test]
     fn what_narrows_and_a_fence_go_with_every_choice() {
-        for beside in [&CORE_KIND, &CPUSET, &CONFINE] {
-            for one in ALL.into_iter().filter(|one| *one != beside) {
+        for beside in [Own::CoreKind, Own::Cpuset, Own::Confine] {
+            for one in Own::ALL.into_iter().filter(|one| *one != beside) {
                 let counts = counts_beside(beside, &[typed(one)]);
                 assert!(counts && counts_beside(one, &[typed(beside)]));
             }
         }
-        let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
-        let own = is(CORE_KIND.own, "performance");
-        assert_eq!(found(&CORE_KIND, &[typed(&MAP_BY)], &outer), own);
+        let outer = [
+            (Own::CoreKind.variable, "performance"),
+            (ROUTED, "linear:2"),
+        ];
+        let own = is(Own::CoreKind.variable, "performance");
+        assert_eq!(found(Own::CoreKind, &[typed(Own::MapBy)], &outer), own);
     }
 
     #[test]
     fn a_typed_option_overrides_itself_by_either_name() {
-        for one in ALL {
-            assert!(!counts_beside(one, &[typed(one)]), "{}", one.option);
+        for one in Own::ALL {
+            assert!(!counts_beside(one, &[typed(one)]), "{}", one.name);
             for name in one.inherited() {
                 assert_eq!(found(one, &[typed(one)], &[(name, "core")]), None);
             }
         }
         // The outer one no longer overrides a default for another choice.
-        let env = [(NEAR.sure, "gpu"), (MAP_BY.own, "core")];
-        let none = Typed::of(&NEAR, "none");
-        assert_eq!(found(&MAP_BY, &[none], &env), is(MAP_BY.own, "core"));
+        let env = [
+            (Own::Near.routed_sure, "gpu"),
+            (Own::MapBy.variable, "core"),
+        ];
+        let none = Typed::of(Own::Near, "none");
+        assert_eq!(
+            found(Own::MapBy, &[none], &env),
+            is(Own::MapBy.variable, "core")
+        );
     }
 
     #[test]
     fn devices_and_a_share_stand_together_only_from_one_place() {
-        let share = (BINDING.own, "auto");
-        assert_eq!(found(&BINDING, &[typed(&NEAR)], &[share]), None);
-        let near = [(NEAR.own, "gpu"), (NEAR.routed, "gpu")];
-        assert_eq!(found(&NEAR, &[Typed::of(&BINDING, "auto")], &near), None);
+        let share = (Own::Binding.variable, "auto");
+        assert_eq!(found(Own::Binding, &[typed(Own::Near)], &[share]), None);
+        let near = [(Own::Near.variable, "gpu"), (Own::Near.routed, "gpu")];
+        assert_eq!(
+            found(Own::Near, &[Typed::of(Own::Binding, "auto")], &near),
+            None
+        );
         // Two defaults, or two options of one outer command.
         let both = [share, near[0]];
-        assert_eq!(found(&BINDING, &[], &both), is(BINDING.own, "auto"));
-        assert_eq!(found(&NEAR, &[], &both), is(NEAR.own, "gpu"));
+        assert_eq!(
+            found(Own::Binding, &[], &both),
+            is(Own::Binding.variable, "auto")
+        );
+        assert_eq!(found(Own::Near, &[], &both), is(Own::Near.variable, "gpu"));
         let outer = [(ROUTED, "auto"), near[1]];
-        assert_eq!(found(&BINDING, &[], &outer), is(ROUTED, "auto"));
-        assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, "gpu"));
+        assert_eq!(found(Own::Binding, &[], &outer), is(ROUTED, "auto"));
+        assert_eq!(found(Own::Near, &[], &outer), is(Own::Near.routed, "gpu"));
     }
 
     #[test]
     fn devices_and_a_mapping_stand_together_only_from_one_place() {
-        let outer = [(NEAR.routed, "gpu"), (MAP_BY.sure, "numa")];
-        assert_eq!(found(&NEAR, &[typed(&RANK_BY)], &outer), None);
-        assert_eq!(found(&MAP_BY, &[typed(&NEAR)], &outer), None);
+        let outer = [(Own::Near.routed, "gpu"), (Own::MapBy.routed_sure, "numa")];
+        assert_eq!(found(Own::Near, &[typed(Own::RankBy)], &outer), None);
+        assert_eq!(found(Own::MapBy, &[typed(Own::Near)], &outer), None);
         // One outer command wrote both, or the user has defaults for both.
-        assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, "gpu"));
-        assert_eq!(found(&MAP_BY, &[], &outer), is(MAP_BY.sure, "numa"));
-        let own = [(NEAR.own, "gpu"), (MAP_BY.own, "core")];
-        assert_eq!(found(&NEAR, &[], &own), is(NEAR.own, "gpu"));
-        assert_eq!(found(&MAP_BY, &[], &own), is(MAP_BY.own, "core"));
+        assert_eq!(found(Own::Near, &[], &outer), is(Own::Near.routed, "gpu"));
+        assert_eq!(
+            found(Own::MapBy, &[], &outer),
+            is(Own::MapBy.routed_sure, "numa")
+        );
+        let own = [(Own::Near.variable, "gpu"), (Own::MapBy.variable, "core")];
+        assert_eq!(found(Own::Near, &[], &own), is(Own::Near.variable, "gpu"));
+        assert_eq!(
+            found(Own::MapBy, &[], &own),
+            is(Own::MapBy.variable, "core")
+        );
         // An outer option overrides a default.
-        assert_eq!(found(&NEAR, &[], &[own[0], (BIND_TO.routed, "core")]), None);
-        assert_eq!(found(&MAP_BY, &[], &[own[1], (NEAR.routed, "gpu")]), None);
+        assert_eq!(
+            found(Own::Near, &[], &[own[0], (Own::BindTo.routed, "core")]),
+            None
+        );
+        assert_eq!(
+            found(Own::MapBy, &[], &[own[1], (Own::Near.routed, "gpu")]),
+            None
+        );
     }
 
     #[test]
     fn no_binding_overrides_every_choice_from_elsewhere() {
-        let none = [Typed::of(&BINDING, "none")];
-        for one in [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &NEAR] {
-            for name in one.inherited().into_iter().chain([one.own]) {
+        let none = [Typed::of(Own::Binding, "none")];
+        for one in [
+            Own::Binding,
+            Own::MapBy,
+            Own::RankBy,
+            Own::BindTo,
+            Own::Near,
+        ] {
+            for name in one.inherited().into_iter().chain([one.variable]) {
                 assert_eq!(found(one, &none, &[(name, "core")]), None, "{name}");
             }
             // A job's option does the same to a user's default.
-            if one != &BINDING {
-                let outer = [(ROUTED, "none"), (one.own, "core")];
-                assert_eq!(found(one, &[], &outer), None, "{}", one.own);
+            if one != Own::Binding {
+                let outer = [(ROUTED, "none"), (one.variable, "core")];
+                assert_eq!(found(one, &[], &outer), None, "{}", one.variable);
             }
         }
-        let kind = (CORE_KIND.own, "performance");
-        assert_eq!(found(&CORE_KIND, &none, &[kind]), is(kind.0, kind.1));
+        let kind = (Own::CoreKind.variable, "performance");
+        assert_eq!(found(Own::CoreKind, &none, &[kind]), is(kind.0, kind.1));
     }
 
     #[test]
     fn no_device_overrides_no_other_choice() {
         for none in ["none", "None"] {
-            let typed = [Typed::of(&NEAR, none)];
-            assert!(!counts_beside(&NEAR, &typed), "{none}");
-            assert!(counts_beside(&BINDING, &typed) && counts_beside(&MAP_BY, &typed));
-            let outer = [(NEAR.routed, none), (MAP_BY.own, "core"), (NEAR.own, "gpu")];
-            assert_eq!(found(&MAP_BY, &[], &outer), is(MAP_BY.own, "core"));
-            assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, none));
+            let typed = [Typed::of(Own::Near, none)];
+            assert!(!counts_beside(Own::Near, &typed), "{none}");
+            assert!(counts_beside(Own::Binding, &typed) && counts_beside(Own::MapBy, &typed));
+            let outer = [
+                (Own::Near.routed, none),
+                (Own::MapBy.variable, "core"),
+                (Own::Near.variable, "gpu"),
+            ];
+            assert_eq!(
+                found(Own::MapBy, &[], &outer),
+                is(Own::MapBy.variable, "core")
+            );
+            assert_eq!(found(Own::Near, &[], &outer), is(Own::Near.routed, none));
         }
     }
 }

@@ -14,29 +14,11 @@ pub mod two_names;
 use berth_placement::request::cpu_bind::Mode;
 
 use crate::line::{self, Given, Line, Trouble};
-use crate::options::{Command, variables};
+use crate::options::{Command, Own, growing, variables};
 use crate::reading::{Asked, NodeRange, Setting, read};
 use crate::release::Release;
 
 pub use directives::{Directive, Word, directives};
-
-/// With these a job may have more cores than tasks × `-c`.
-const GROWING: [&str; 14] = [
-    "core-spec",
-    "cpus-per-gpu",
-    "exclusive",
-    "gpus",
-    "gpus-per-node",
-    "gpus-per-socket",
-    "gpus-per-task",
-    "gres",
-    "jobid",
-    "mem-per-cpu",
-    "mincpus",
-    "no-allocate",
-    "thread-spec",
-    "tres-per-task",
-];
 
 /// The content of a command line.
 #[derive(Clone, Debug)]
@@ -124,14 +106,14 @@ impl Words {
 
     /// What is wrong if one of berth's own options has two values, by both of its names.
     #[must_use]
-    pub fn named_twice(&self, names: &by_default::Names) -> Option<String> {
-        two_names::of(names, &self.given)
+    pub fn named_twice(&self, own: Own) -> Option<String> {
+        two_names::of(own, &self.given)
     }
 
     /// srun's reading of the options, with those that it takes from the environment. An option
     /// that the table does not have may belong to another plugin.
     fn asked(&self, env: impl Fn(&str) -> Option<String>) -> Option<Asked> {
-        let wanted = variables(self.release).filter(|_| self.is_srun);
+        let wanted = variables(Command::Srun, self.release).filter(|_| self.is_srun);
         let set: Vec<_> = wanted
             .filter_map(|(variable, name)| Some((name, env(variable)?)))
             .collect();
@@ -154,8 +136,8 @@ impl Words {
                 .iter()
                 .any(|prefix| env(&format!("{prefix}_{name}")).is_some())
         };
-        let grows = |option: &&str| self.has(option) || from_env(option);
-        if self.unsure || self.may_get_more || GROWING.iter().any(grows) {
+        let grows = |option: &str| self.has(option) || from_env(option);
+        if self.unsure || self.may_get_more || growing().any(grows) {
             return None;
         }
         Some(self.asked(env)?.cpus_per_task.unwrap_or(1))

@@ -2,25 +2,22 @@
 //! values, and only one could count.
 //! In: the options of a line. Out: what is wrong, for the user.
 
-use super::by_default::{ALL, Names};
 use crate::line::Given;
+use crate::options::Own;
 
 /// The reason why a line is refused that gives one option two values, by both of its names.
 #[must_use]
 pub fn why(given: &[Given]) -> Option<String> {
-    ALL.into_iter().find_map(|names| of(names, given))
+    Own::ALL.into_iter().find_map(|own| of(own, given))
 }
 
 /// The same for one option.
 #[must_use]
-pub fn of(names: &Names, given: &[Given]) -> Option<String> {
+pub fn of(own: Own, given: &[Given]) -> Option<String> {
     let last = |is_alias: bool| {
         let mut all = given.iter().rev();
-        let found = all.find(|one| one.name == names.option && one.alias.is_some() == is_alias);
-        Some((
-            found?.alias.unwrap_or(names.option),
-            found?.value.as_deref()?,
-        ))
+        let found = all.find(|one| one.name == own.name && one.alias.is_some() == is_alias);
+        Some((found?.alias.unwrap_or(own.name), found?.value.as_deref()?))
     };
     let [(short, value), (sure, other)] = [last(false)?, last(true)?];
     (value != other).then(|| {

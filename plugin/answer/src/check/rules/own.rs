@@ -2,7 +2,7 @@
 //! options that contradict each other, by the engine's.
 
 use berth_placement::{CpusetRequest, Near, Refusal, Request, Wish, near_beside_cpuset};
-use berth_srun::submission::by_default::NEAR;
+use berth_srun::options::Own;
 use berth_srun::submission::{cpuset, never_fits};
 
 use super::binding::submitted;
@@ -81,7 +81,7 @@ pub(super) fn gives_way(case: &Case<'_>) -> Option<Finding> {
 
 /// The CPUs of a `--cpuset` beside a `--near`. A default gives way to them.
 fn near_and_cpuset(case: &Case<'_>, near: &Near) -> Option<Finding> {
-    if case.variable_of("near") == Some(NEAR.own) {
+    if case.variable_of("near") == Some(Own::Near.variable) {
         return None;
     }
     case.knows(&["cpuset"]).then_some(())?;

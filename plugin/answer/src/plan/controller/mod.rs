@@ -195,11 +195,13 @@ fn needed(
     if wanted.options.nodes.is_some() || !wanted.options.node_names.is_empty() {
         return None;
     }
+    let more = (2..=MOST_NEEDED).map(|number| cluster::like(on, &format!("more{number}")));
     let mut cluster = one.clone();
-    let count = (2..=MOST_NEEDED).find(|number| {
-        cluster
-            .nodes
-            .push(cluster::like(on, &format!("more{number}")));
+    cluster.nodes.extend(more);
+    // What does not start on all of them starts on no fewer.
+    let nodes = starts(&cluster).then(|| std::mem::take(&mut cluster.nodes))?;
+    let count = (2..=nodes.len()).find(|count| {
+        cluster.nodes = nodes[..*count].to_vec();
         starts(&cluster)
     })?;
     let what = match count {

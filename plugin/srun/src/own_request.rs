@@ -1,0 +1,77 @@
+//! What berth's own options request. In: the text of each. Out: [`OwnRequest`], or what is wrong with a text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use berth_placement::request::core_kind::Kind;
+use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName};
+
+use crate::options::Own;
+
+/// The values of berth's own options; `None` where an option is not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnRequest {
+    /// `--binding`.
+    pub binding: Option<Binding>,
+    /// `--map-by`, `--rank-by` and `--bind-to`, whether they go together or not.
+    pub mapping: Option<Mapping>,
+    /// `--near`.
+    pub near: Option<Near>,
+    /// `--core-kind`.
+    pub core_kind: Option<Kind>,
+    /// `--confine`.
+    pub confine: Option<Confine>,
+    /// `--pool`. Slurm's commands take only `none`.
+    pub pool: Option<PoolName>,
+    /// `--cpuset`.
+    pub cpuset: Option<CpusetRequest>,
+}
+
+impl OwnRequest {
+    /// Reads an option's text. What was given before no longer counts.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn set(&mut self, own: Own, text: &str) -> Result<(), String> {
+        let mapping = &mut self.mapping;
+        match own {
+            Own::Binding => self.binding = read(text)?,
+            Own::MapBy => mapping.get_or_insert_default().map = read(text)?,
+            Own::RankBy => mapping.get_or_insert_default().rank = read(text)?,
+            Own::BindTo => mapping.get_or_insert_default().bind = read(text)?,
+            Own::Near => self.near = read(text)?,
+            Own::CoreKind => self.core_kind = read(text)?,
+            Own::Confine => self.confine = read(text)?,
+            Own::Pool => self.pool = read(text)?,
+            Own::Cpuset => self.cpuset = read(text)?,
+        }
+        Ok(())
+    }
+
+    /// An option's value as it is typed.
+    #[must_use]
+    pub fn text(&self, own: Own) -> Option<String> {
+        let mapping = self.mapping.as_ref();
+        match own {
+            Own::Binding => text(self.binding.as_ref()),
+            Own::MapBy => text(mapping?.map.as_ref()),
+            Own::RankBy => text(mapping?.rank.as_ref()),
+            Own::BindTo => text(mapping?.bind.as_ref()),
+            Own::Near => text(self.near.as_ref()),
+            Own::CoreKind => text(self.core_kind.as_ref()),
+            Own::Confine => text(self.confine.as_ref()),
+            Own::Pool => text(self.pool.as_ref()),
+            Own::Cpuset => text(self.cpuset.as_ref()),
+        }
+    }
+}
+
+fn read<T: FromStr<Err: Display>>(text: &str) -> Result<Option<T>, String> {
+    text.parse()
+        .map(Some)
+        .map_err(|why: T::Err| why.to_string())
+}
+
+fn text(value: Option<&impl Display>) -> Option<String> {
+    value.map(ToString::to_string)
+}
