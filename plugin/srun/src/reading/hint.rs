@@ -39,6 +39,7 @@ pub(super) fn apply(state: &mut State) -> Result<(), Refused> {
     state.bind.levels = state.bind.levels.with(found.levels);
     state.bind.one_thread = found.one_thread.unwrap_or(state.bind.one_thread);
     state.level_from = Some(LevelFrom::Hint);
+    state.hinted = true;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! A line's options as slurmctld's model takes them: the values that were given, nothing derived.
+//! A line's options as slurmctld's model takes them: the values that were given, and what a hint makes of them.
 //! In: a line of srun, salloc or sbatch, and a release. Out: [`Selection`], or the reason why the
 //! command refuses a value. What the options mean together is the model's own work
 //! (`berth_placement::controller::select`).
 
-use berth_placement::controller::select::{Client, Hint, LineOptions, Memory, NodesAsked, Sharing};
+use berth_placement::controller::select::{Client, LineOptions, Memory, NodesAsked, Sharing};
 
 use crate::host_list::{Most, expand};
 use crate::line::Line;
@@ -12,7 +12,6 @@ use crate::options::{Command, Effect, effect};
 use crate::reading::state::{State, count, is_off};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
-use crate::spelling;
 
 /// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
 #[must_use]
@@ -66,7 +65,7 @@ pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
             take(&mut found, setting)?;
         }
     }
-    verify::not_together(&state)?;
+    verify::derive(&mut state)?;
     if state
         .nodelist
         .as_ref()
@@ -123,7 +122,6 @@ fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
         most: nodes.most,
     };
     options.nodes = state.nodes.map(asked);
-    options.exclusive_and_shared = state.on_line("exclusive") && state.on_line("oversubscribe");
     options.node_names = names("nodelist", state.nodelist.as_deref().unwrap_or_default())?;
     options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
     options.cpus_per_task = state.cpus_per_task;
@@ -136,13 +134,7 @@ fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
         options.threads_per_core,
     ] = state.node;
     options.node_info = state.extra;
-    options.hints = hints(state.hint.as_deref().unwrap_or_default())?;
-    options.cpu_bind = state.cpu_bind.is_some_and(|text| {
-        let quiet = ["", "q", "quiet", "v", "verbose"];
-        text.to_ascii_lowercase()
-            .split([',', ';'])
-            .any(|word| !quiet.contains(&word))
-    });
+    options.hinted = state.hinted;
     options.overcommit = state.overcommit;
     options.core_spec = state.core_spec;
     options.distribution = state.distribution.unwrap_or_default();
@@ -163,22 +155,6 @@ fn megabytes(setting: Setting<'_>) -> Result<u64, Refused> {
     let text = setting.value.unwrap_or_default();
     number::megabytes(text)
         .ok_or_else(|| Refused::value(setting.name, text, "it takes a size as 400M, 4G or 0"))
-}
-
-/// The words of `--hint` in their order.
-fn hints(text: &str) -> Result<Vec<Hint>, Refused> {
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    spelling::hints(text).map_err(|why| Refused::text("hint", text, &why))?;
-    let word = |word: &str| match word.to_ascii_lowercase().as_str() {
-        "compute_bound" => Some(Hint::ComputeBound),
-        "memory_bound" => Some(Hint::MemoryBound),
-        "multithread" => Some(Hint::Multithread),
-        "nomultithread" => Some(Hint::Nomultithread),
-        _ => None,
-    };
-    Ok(text.split([',', ';']).filter_map(word).collect())
 }
 
 #[cfg(test)]
@@ -202,7 +178,7 @@ mod tests {
         let found = options(
             "-n 6 -c2 -N 2-3 --ntasks-per-node=4 --ntasks-per-socket 3 --ntasks-per-core=1 \
              --use-min-nodes --contiguous --spread-job --mincpus=5 -w n[1-2] -x n3 -O \
-             -m cyclic:block,Pack --hint=compute_bound,multithread --core-spec=1 --overlap",
+             -m cyclic:block,Pack --core-spec=1 --overlap",
         );
         let nodes = found.nodes.map(|nodes| (nodes.least, nodes.most));
         assert_eq!(
@@ -221,7 +197,6 @@ mod tests {
             (Some(5), CoreSpec::Cores(1))
         );
         assert_eq!((found.node_names.len(), found.excluded_names.len()), (2, 1));
-        assert_eq!(found.hints, [Hint::ComputeBound, Hint::Multithread]);
         assert_eq!(found.distribution.to_string(), "cyclic:block,Pack");
         assert!(found.overlap && !found.exact);
         assert_eq!(options(""), LineOptions::default());
@@ -246,8 +221,7 @@ mod tests {
             ([None, Some(3), Some(2)], false)
         );
         assert_eq!(options("--exclusive -s").sharing, Sharing::Oversubscribe);
-        let both = options("--exclusive -s");
-        assert!(both.exact && both.exclusive_and_shared && !options("-s").exclusive_and_shared);
+        assert!(options("--exclusive -s").exact);
         assert_eq!(
             options("-s --exclusive=user").sharing,
             Sharing::ExclusiveUser
@@ -257,7 +231,16 @@ mod tests {
             options("--mem-per-cpu=1500K").memory,
             Some(Memory::PerCpu(2))
         );
-        assert!(options("--cpu-bind=v,cores").cpu_bind && !options("--cpu-bind=verbose").cpu_bind);
+        let hinted = |text: &str| {
+            let found = options(text);
+            (found.hinted, found.threads_per_core)
+        };
+        assert_eq!(hinted("--hint=compute_bound --cpu-bind=v"), (true, Some(1)));
+        assert_eq!(
+            hinted("--hint=compute_bound --cpu-bind=v,cores"),
+            (false, None)
+        );
+        assert_eq!(hinted("--hint=multithread"), (true, None));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(super) struct State {
     pub ntasks_per_core: Option<u32>,
     pub ntasks_per_socket: Option<u32>,
     pub hint: Option<String>,
+    /// Whether the hint counts.
+    pub hinted: bool,
     pub one_core_a_socket: bool,
     pub overcommit: bool,
     pub exact: bool,
@@ -66,6 +68,7 @@ impl State {
             ntasks_per_core: None,
             ntasks_per_socket: None,
             hint: None,
+            hinted: false,
             one_core_a_socket: false,
             overcommit: false,
             exact: false,

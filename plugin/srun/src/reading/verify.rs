@@ -25,7 +25,7 @@ const NOT_BOTH: [(&str, &str, Release); 11] = [
 ];
 
 /// Refuses options that srun does not take beside each other.
-pub(super) fn not_together(state: &State) -> Result<(), Refused> {
+fn not_together(state: &State) -> Result<(), Refused> {
     for (one, other, since) in NOT_BOTH {
         if state.release >= since && state.on_line(one) && state.on_line(other) {
             return Err(Refused::together(format!(
@@ -42,16 +42,21 @@ pub(super) fn not_together(state: &State) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Derives and checks.
-pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
-    not_together(&state)?;
-    threads_per_core(&mut state)?;
+/// Checks options beside each other, and derives the level and the shape of the node.
+pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
+    not_together(state)?;
+    threads_per_core(state)?;
     if let Some(text) = state.cpu_bind.clone() {
-        take_bind(&mut state, &text)?;
+        take_bind(state, &text)?;
     }
-    hint::apply(&mut state)?;
-    host_file(&mut state);
-    tasks_per_object(&mut state)?;
+    hint::apply(state)?;
+    host_file(state);
+    tasks_per_object(state)
+}
+
+/// The same, and counts the tasks.
+pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
+    derive(&mut state)?;
     let tasks = tasks::of(&state)?;
     if state.bind.ignored_rank {
         state.notes.push(

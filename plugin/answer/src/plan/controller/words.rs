@@ -51,8 +51,6 @@ pub(super) fn client_refusal(client: Client, why: ClientRefusal) -> String {
     let why = match why {
         ClientRefusal::NodeRange => "-N has a least above its most",
         ClientRefusal::TasksPerCore => "--ntasks-per-core is above --threads-per-core",
-        ClientRefusal::ExclusiveAndShared => "--exclusive stands beside -s",
-        ClientRefusal::ExclusiveAndOverlap => "--exclusive stands beside --overlap",
         ClientRefusal::Zero => "a number is 0",
         ClientRefusal::Planes => "its planes leave a node without a task",
     };

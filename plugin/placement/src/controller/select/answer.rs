@@ -93,12 +93,8 @@ pub enum JobRefusal {
 pub enum ClientRefusal {
     /// `-N` has a least above its most.
     NodeRange,
-    /// More `--ntasks-per-core` than `--threads-per-core` (from 23.02 on).
+    /// More `--ntasks-per-core` of the job than threads of a core that its step names (from 23.02 on).
     TasksPerCore,
-    /// `--exclusive` beside `-s` (from 23.02 on).
-    ExclusiveAndShared,
-    /// srun's `--exclusive` beside `--overlap`.
-    ExclusiveAndOverlap,
     /// A number that is 0.
     Zero,
     /// Planes that leave a node without a task.

@@ -1,10 +1,10 @@
-//! What srun, salloc and sbatch make of a line before they send it (`_opt_verify`,
-//! `validate_hint_option`, `verify_hint`, `slurm_opt_create_job_desc`).
+//! The numbers that srun, salloc and sbatch make of a line before they send it (`_opt_verify`,
+//! `slurm_opt_create_job_desc`). What they refuse, and what a hint means, was read before.
 //! In: the options as given. Out: the numbers of the message to slurmctld. Pure.
 
 use crate::controller::select::answer::ClientRefusal;
 use crate::controller::select::cluster::SlurmLine;
-use crate::controller::select::options::{Client, Hint, LineOptions, Sharing};
+use crate::controller::select::options::{Client, LineOptions};
 use crate::request::distribution::AcrossHosts;
 
 /// `--ntasks-per-core` without a limit, as `--hint=multithread` sends it.
@@ -51,34 +51,12 @@ impl Sent {
         options: &LineOptions,
         variables: Variables,
     ) -> Result<Self, ClientRefusal> {
-        refuse_together(line, client, options)?;
         let mut line = Line::new(line, options);
-        line.apply_hints(options);
         match client {
             Client::Srun => line.srun(options, variables)?,
             Client::Salloc | Client::Sbatch => line.salloc(client, options)?,
         }
         Ok(line.sent(options))
-    }
-}
-
-/// Options that the client refuses beside each other, most of them only since later lines.
-fn refuse_together(
-    line: SlurmLine,
-    client: Client,
-    options: &LineOptions,
-) -> Result<(), ClientRefusal> {
-    let is_newer = line > SlurmLine::V22_05;
-    let shares = matches!(options.sharing, Sharing::Default | Sharing::Oversubscribe);
-    let tasks = options.tasks_per_core.zip(options.threads_per_core);
-    if client == Client::Srun && !shares && options.overlap {
-        Err(ClientRefusal::ExclusiveAndOverlap)
-    } else if is_newer && options.exclusive_and_shared {
-        Err(ClientRefusal::ExclusiveAndShared)
-    } else if is_newer && tasks.is_some_and(|(tasks, threads)| tasks > threads) {
-        Err(ClientRefusal::TasksPerCore)
-    } else {
-        Ok(())
     }
 }
 
@@ -122,31 +100,6 @@ impl Line {
                 options.threads_per_core,
             ],
             by_shape: options.node_info,
-        }
-    }
-
-    /// A hint forgets the shape that options give, and is itself forgotten beside some of them.
-    fn apply_hints(&mut self, options: &LineOptions) {
-        let in_its_way = options.tasks_per_core.is_some()
-            || options.threads_per_core.is_some()
-            || options.node_info
-            || options.cpu_bind
-            || (self.line == SlurmLine::V26_05
-                && (options.sockets_per_node.is_some() || options.cores_per_socket.is_some()));
-        if options.hints.is_empty() || in_its_way {
-            return;
-        }
-        self.shape = [None; 3];
-        for hint in &options.hints {
-            match hint {
-                Hint::ComputeBound => self.shape = [None, None, Some(1)],
-                Hint::MemoryBound => (self.shape[1], self.shape[2]) = (Some(1), Some(1)),
-                Hint::Multithread => {
-                    self.shape[2] = None;
-                    self.per_core = Some(NO_LIMIT);
-                }
-                Hint::Nomultithread => self.shape[2] = Some(1),
-            }
         }
     }
 

@@ -30,7 +30,7 @@ pub use cluster::{
     Cluster, ClusterError, ClusterNode, Memory, Partition, Select, SlurmLine, Specialised, Unit,
 };
 pub use core_set::CoreSet;
-pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
+pub use options::{Client, LineOptions, NodesAsked, Sharing};
 
 use step::asked::Asked;
 use step::job::Job;

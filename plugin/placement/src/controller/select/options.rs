@@ -1,5 +1,5 @@
-//! One line's options as they were given: nothing is derived here. What srun, salloc, sbatch and
-//! slurmctld make of them is the model's own work. Pure data.
+//! One line's options as they were given, with what a hint makes of them. What srun, salloc, sbatch and
+//! slurmctld make of them else is the model's own work. Pure data.
 
 use crate::controller::select::cluster::Memory;
 use crate::request::CoreSpec;
@@ -46,18 +46,14 @@ pub struct LineOptions {
     pub threads_per_core: Option<u32>,
     /// Whether `-B` is given.
     pub node_info: bool,
-    /// `--hint`, its words in their order.
-    pub hints: Vec<Hint>,
-    /// srun's `--cpu-bind` with more than `verbose`: a hint beside it is ignored.
-    pub cpu_bind: bool,
+    /// Whether a `--hint` counts, which has set the shape of the node.
+    pub hinted: bool,
     /// `--mincpus`.
     pub min_cpus: Option<u32>,
     /// `-O`.
     pub overcommit: bool,
     /// `--exclusive` or `-s`, the one that stands last.
     pub sharing: Sharing,
-    /// Whether both `--exclusive` and `-s` stand there.
-    pub exclusive_and_shared: bool,
     /// `--contiguous`.
     pub contiguous: bool,
     /// `--spread-job`.
@@ -83,19 +79,6 @@ pub struct NodesAsked {
     pub least: u32,
     /// The most; `None` for `-N a-` or where no most was given.
     pub most: Option<u32>,
-}
-
-/// A word of `--hint`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
-    /// `compute_bound`.
-    ComputeBound,
-    /// `memory_bound`.
-    MemoryBound,
-    /// `multithread`.
-    Multithread,
-    /// `nomultithread`.
-    Nomultithread,
 }
 
 /// Whether the job shares its nodes.

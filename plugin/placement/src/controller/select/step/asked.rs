@@ -193,11 +193,8 @@ fn inherited(
     if cluster.line > SlurmLine::V22_05 {
         all.cpus_per_task = options.cpus_per_task.or(record.cpus_per_task);
     }
-    let other = options.tasks_per_core.is_some() || options.threads_per_core.is_some();
-    let hint_counts = !other && !options.node_info && !options.cpu_bind;
-    if options.hints.is_empty() || !hint_counts {
+    if !options.hinted {
         all.threads_per_core = options.threads_per_core.or(record.threads_per_core);
-        all.hints.clear();
     }
     all.overcommit |= record.overcommit;
     let of_job = job_options.memory.or(cluster.partition.default_memory);

@@ -2,7 +2,6 @@
 
 use berth_placement::controller::select::{JobAnswer, JobRefusal, SlurmLine, Wait, job};
 
-use crate::line;
 use crate::world::{World, world};
 
 const LINES: [SlurmLine; 3] = [SlurmLine::V22_05, SlurmLine::V24_11, SlurmLine::V26_05];
@@ -19,13 +18,10 @@ fn gives(ask: impl Fn(SlurmLine) -> World, line: &str, answers: [&str; 3]) {
 
 #[test]
 fn more_than_the_partition_has_waits_or_is_refused() {
-    let (client, options) = line::read("srun -n9");
     let answer = |line| {
-        job(
-            &world(line, "CR_Core", "1x4x1, 1x4x1").cluster,
-            client,
-            &options,
-        )
+        let world = world(line, "CR_Core", "1x4x1, 1x4x1");
+        let asked = world.read("srun -n9").unwrap();
+        job(&world.cluster, asked.client, &asked.options)
     };
     let waits = JobAnswer::Waits(Wait::PartitionConfig);
     assert_eq!(answer(SlurmLine::V22_05), waits);

@@ -2,92 +2,62 @@
 //! In: words of slurm.conf, and lines. Out: `granted n1=0-3:8` (cores, and the job's CPUs),
 //! `waits`, `refused`, or a gap's name.
 
-use berth_placement::controller::select::Client;
 use berth_placement::controller::select::{
-    Cluster, ClusterNode, CoreSet, JobAnswer, JobGrant, Memory, Partition, Select, SlurmLine,
-    Specialised, StepAnswer, Unit, job, own_step, step_inside,
+    Client, Cluster, CoreSet, JobAnswer, JobGrant, LineOptions, SlurmLine, Specialised, StepAnswer,
+    job, own_step, step_inside,
 };
-
-use crate::line;
+use berth_srun::conf::Config;
+use berth_srun::options::Command;
+use berth_srun::reading::{Refused, selection};
+use berth_srun::{Release, line};
 
 /// A cluster, and what it is asked.
 pub struct World {
     pub cluster: Cluster,
 }
 
+/// What is asked: by which command, and with which options.
+pub struct Question {
+    pub client: Client,
+    pub options: LineOptions,
+}
+
 impl World {
-    /// A cluster of idle nodes; `configuration` are lines of slurm.conf.
+    /// A cluster of idle nodes in one partition; `configuration` are lines of slurm.conf.
     pub fn new<'a>(line: SlurmLine, configuration: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut world = Self {
-            cluster: Cluster {
-                nodes: Vec::new(),
-                select: Select::default(),
-                line,
-                partition: Partition::default(),
-            },
+        let mut text = String::from("PartitionName=DEFAULT Nodes=ALL Default=YES\n");
+        text.extend(configuration.into_iter().map(|line| format!("{line}\n")));
+        for (word, line) in [
+            ("PartitionName=", "PartitionName=main"),
+            ("SelectType=", "SelectType=select/cons_tres"),
+        ] {
+            if !text.contains(&format!("\n{word}")) {
+                text += &format!("{line}\n");
+            }
+        }
+        let config = Config::read("slurm.conf", &text, &mut |name| panic!("{name} is no file"));
+        let chosen = config.unwrap().choose(None, line).unwrap();
+        assert_eq!(chosen.unmodelled, [""; 0]);
+        let cluster = chosen.cluster;
+        Self { cluster }
+    }
+
+    /// Reads a line by the rules of the cluster's release.
+    pub fn read(&self, text: &str) -> Result<Question, Refused> {
+        let mut words = text.split_whitespace();
+        let command = Command::named(words.next().unwrap()).unwrap();
+        let release = match self.cluster.line {
+            SlurmLine::V22_05 => Release::V22_05,
+            SlurmLine::V24_11 => Release::V24_11,
+            SlurmLine::V26_05 => Release::V26_05,
         };
-        for line in configuration {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words.first() {
-                Some(word) if word.starts_with("NodeName=") => world.add_node(&words),
-                _ => words.iter().for_each(|word| world.set(word)),
-            }
-        }
-        world
-    }
-
-    fn add_node(&mut self, words: &[&str]) {
-        let number = |key: &str| {
-            let value = words.iter().find_map(|word| word.strip_prefix(key));
-            value.map(|value| value.parse::<u32>().expect("a number"))
-        };
-        let name = words[0].strip_prefix("NodeName=").unwrap_or_default();
-        let sockets = number("Sockets=").unwrap_or(1);
-        let cores = number("CoresPerSocket=").unwrap_or(1);
-        let threads = number("ThreadsPerCore=").unwrap_or(1);
-        let mut node = ClusterNode::idle(name, sockets, cores, threads);
-        node.cpus = number("CPUs=").unwrap_or(sockets * cores * threads);
-        node.weight = number("Weight=").unwrap_or(1);
-        node.memory = number("RealMemory=").unwrap_or(1).into();
-        if let Some(count) = number("CoreSpecCount=") {
-            node.specialised = Specialised::Count(count);
-        }
-        self.cluster.nodes.push(node);
-    }
-
-    fn set(&mut self, word: &str) {
-        let (key, value) = word.split_once('=').expect("a setting");
-        let partition = &mut self.cluster.partition;
-        match key {
-            "SelectType" => self.cluster.select.unit = Unit::Node,
-            "SelectTypeParameters" => value.split(',').for_each(|word| self.select(word)),
-            "AllowSpecResourcesUsage" => self.cluster.select.allow_spec_usage = value == "YES",
-            "DefMemPerCPU" => {
-                partition.default_memory = value.parse().ok().map(Memory::PerCpu);
-            }
-            "DefMemPerNode" => {
-                partition.default_memory = value.parse().ok().map(Memory::PerNode);
-            }
-            "MaxCPUsPerNode" => partition.max_cpus_per_node = value.parse().ok(),
-            "OverSubscribe" => partition.whole_nodes = value == "EXCLUSIVE",
-            "PartitionName" => {}
-            _ => panic!("{word} is not known here"),
-        }
-    }
-
-    fn select(&mut self, word: &str) {
-        let select = &mut self.cluster.select;
-        select.memory |= word.ends_with("_Memory");
-        match word.strip_suffix("_Memory").unwrap_or(word) {
-            "CR_CPU" => select.unit = Unit::Cpu,
-            "CR_Core" => select.unit = Unit::Core,
-            "CR_Socket" => select.unit = Unit::Socket,
-            "CR" => {}
-            "CR_ONE_TASK_PER_CORE" => select.one_task_per_core = true,
-            "CR_CORE_DEFAULT_DIST_BLOCK" => select.block_by_default = true,
-            "CR_Pack_Nodes" => select.pack_nodes = true,
-            _ => panic!("{word} is not known here"),
-        }
+        let words: Vec<_> = words.collect();
+        let found = selection::read(&line::read(&words, command, Some(release)), release)?;
+        assert_eq!(found.unmodelled, [""; 0], "{text}");
+        Ok(Question {
+            client: selection::client(command),
+            options: found.options,
+        })
     }
 
     /// Cores of the first node that jobs do not get.
@@ -98,8 +68,10 @@ impl World {
 
     /// What a job gets.
     pub fn job(&self, line: &str) -> String {
-        let (client, options) = line::read(line);
-        match job(&self.cluster, client, &options) {
+        let Ok(asked) = self.read(line) else {
+            return "refused".to_string();
+        };
+        match job(&self.cluster, asked.client, &asked.options) {
             JobAnswer::Granted(grant) => {
                 let shown = |node: &berth_placement::controller::select::GrantedNode| {
                     let name = &self.cluster.nodes[node.node].name;
@@ -118,8 +90,8 @@ impl World {
 
     /// The grant of a job that gets its nodes.
     pub fn grant(&self, line: &str) -> JobGrant {
-        let (client, options) = line::read(line);
-        match job(&self.cluster, client, &options) {
+        let asked = self.read(line).unwrap();
+        match job(&self.cluster, asked.client, &asked.options) {
             JobAnswer::Granted(grant) => grant,
             other => panic!("{line}: {other:?}"),
         }
@@ -127,11 +99,14 @@ impl World {
 
     /// What the job's own step gets (srun), or a step of this line inside it.
     pub fn step(&self, line: &str, step: &str) -> String {
-        let (client, options) = line::read(line);
+        let outer = self.read(line).unwrap();
         let grant = self.grant(line);
-        let answer = match client {
-            Client::Srun => own_step(&self.cluster, &options, &grant),
-            _ => step_inside(&self.cluster, &options, &grant, &line::read(step).1),
+        let answer = match outer.client {
+            Client::Srun => own_step(&self.cluster, &outer.options, &grant),
+            _ => match self.read(step) {
+                Ok(inner) => step_inside(&self.cluster, &outer.options, &grant, &inner.options),
+                Err(_) => return "refused".to_string(),
+            },
         };
         match answer {
             StepAnswer::Granted(step) => {

@@ -3,7 +3,6 @@
 mod cores;
 mod edges;
 mod jobs;
-mod line;
 mod real;
 mod releases;
 mod steps;
