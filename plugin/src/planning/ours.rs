@@ -29,23 +29,6 @@ pub(crate) struct Ours {
     pub cpuset: Option<String>,
 }
 
-/// Reads one option. The errors of some do not name it.
-///
-/// # Errors
-/// What is wrong with its text, for the user.
-pub(crate) fn set(asked: &mut OwnRequest, own: Own, text: &str) -> Result<(), String> {
-    let named = |why: String| match own {
-        Own::CoreKind | Own::Confine | Own::Pool => format!("--{}: {why}", own.name),
-        _ => why,
-    };
-    // The site decides which jobs are in a pool.
-    if own == Own::Pool {
-        let none = text.parse::<PoolWish>();
-        none.map_err(|why| named(why.to_string()))?;
-    }
-    asked.set(own, text).map_err(named)
-}
-
 impl Ours {
     /// Reads the options' texts.
     ///
@@ -55,7 +38,7 @@ impl Ours {
         let mut asked = OwnRequest::default();
         for own in Own::ALL {
             if let Some(text) = texts.get(own) {
-                set(&mut asked, own, text)?;
+                asked.take(own, text)?;
             }
         }
         let mapping = asked.mapping.unwrap_or_default();

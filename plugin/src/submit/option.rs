@@ -15,7 +15,7 @@ use berth_srun::{OwnRequest, Release};
 use slurm_sys::{SlurmConf, Symbols};
 
 use crate::message::options::{Own, Texts};
-use crate::planning::ours::{self, Ours};
+use crate::planning::ours::Ours;
 use crate::site::standing::{self, NAME};
 use crate::submit::{cpuset, partition};
 
@@ -44,7 +44,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         false => why,
     };
     // By itself: others may follow that it needs.
-    ours::set(&mut OwnRequest::default(), own, text).map_err(wrong)?;
+    OwnRequest::default().take(own, text).map_err(wrong)?;
     let (words, cores_count) = own_words();
     let typed = words.value(own.name);
     if let Some(why) = named_twice(own, words) {
@@ -73,7 +73,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         }),
         Own::Cpuset => cpuset::why_not(text, words),
         // Only the node knows its cores, devices and cgroups.
-        Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,
+        _ => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName};
+use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName, PoolWish};
 
-use crate::options::Own;
+use crate::options::{Choice, Own};
 
 /// The values of berth's own options; `None` where an option is not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,24 @@ impl OwnRequest {
         Ok(())
     }
 
+    /// The same where a command of Slurm's takes the option.
+    ///
+    /// # Errors
+    /// What is wrong with the text, for the user.
+    pub fn take(&mut self, own: Own, text: &str) -> Result<(), String> {
+        // The site decides which jobs are in a pool.
+        let read = match own {
+            Own::Pool => read::<PoolWish>(text).map(drop),
+            _ => Ok(()),
+        };
+        let read = read.and_then(|()| self.set(own, text));
+        // The errors of some name the option themselves.
+        read.map_err(|why| match own.choice {
+            Choice::Binding | Choice::Mapping | Choice::Near => why,
+            _ => format!("--{}: {why}", own.name),
+        })
+    }
+
     /// An option's value as it is typed.
     #[must_use]
     pub fn text(&self, own: Own) -> Option<String> {
@@ -74,4 +92,42 @@ fn read<T: FromStr<Err: Display>>(text: &str) -> Result<Option<T>, String> {
 
 fn text(value: Option<&impl Display>) -> Option<String> {
     value.map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_option_once() {
+        for own in Own::ALL {
+            let why = OwnRequest::default().take(own, "no:such:text").unwrap_err();
+            let first = why.lines().next().unwrap_or_default();
+            let names = first.matches("--").count();
+            assert!(first.contains(&format!("--{}", own.name)), "{why}");
+            assert_eq!(names, 1, "{why}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_what_was_read() {
+        let mut request = OwnRequest::default();
+        for own in Own::ALL {
+            let text = match own {
+                Own::Binding => "linear:2",
+                Own::MapBy | Own::BindTo => "core",
+                Own::RankBy => "slot",
+                Own::Near => "gpu:2",
+                Own::CoreKind => "any",
+                Own::Confine => "task",
+                Own::Pool => "none",
+                Own::Cpuset => "CPUSET[NCPUS=2]",
+            };
+            assert_eq!(request.text(own), None);
+            assert_eq!(request.take(own, text), Ok(()));
+            assert_eq!(request.text(own).as_deref(), Some(text));
+        }
+        assert!(request.take(Own::Pool, "blue").is_err());
+        assert_eq!(request.set(Own::Pool, "blue"), Ok(()));
+    }
 }

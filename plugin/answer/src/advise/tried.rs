@@ -4,6 +4,7 @@
 use berth_placement::sets::count::counted;
 
 use berth_placement::{CpuSet, Node, Rule};
+use berth_srun::options::Own;
 
 use super::devices::Devices;
 use super::figures::Figures;
@@ -138,10 +139,10 @@ pub(super) fn is_near(step: &PlannedStep) -> bool {
 /// The options that stay on the line.
 pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
     let words = typed.options.words().into_iter();
-    let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
-    let confine = typed.confine.map(|what| format!("--confine={what}"));
-    let pool = typed.pool.as_ref().map(|name| format!("--pool={name}"));
-    words.chain(kind).chain(confine).chain(pool).collect()
+    let own = [Own::CoreKind, Own::Confine, Own::Pool].into_iter();
+    words
+        .chain(own.filter_map(|own| Some(format!("--{}={}", own.name, typed.text(own)?))))
+        .collect()
 }
 
 /// The whole line.

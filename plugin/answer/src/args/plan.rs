@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use berth_placement::{CpuBind, CpuSet, CpusetFail, Numbering, TextError};
-use berth_srun::options::values as listed;
+use berth_srun::options::{Own, values as listed};
 use berth_srun::{OwnRequest, Release};
 use clap::{Args, ColorChoice, ValueEnum};
 
@@ -17,7 +17,7 @@ use crate::args::argument::OwnOptions;
 use crate::args::foreign::ForeignOptions;
 use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
-use crate::args::srun::TypedOptions;
+use crate::args::srun::{TypedOptions, quoted};
 use crate::args::values;
 use crate::args::{SiteNodes, Socket, release};
 use crate::world::LIVE;
@@ -277,6 +277,15 @@ impl Deref for PlanArgs {
 impl DerefMut for PlanArgs {
     fn deref_mut(&mut self) -> &mut OwnRequest {
         &mut self.own.0
+    }
+}
+
+impl PlanArgs {
+    /// The options of the request as they are typed, srun's and berth's own.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let own = |own: Own| Some(format!("--{}={}", own.name, quoted(&self.text(own)?)));
+        let own = Own::ALL.into_iter().filter_map(own);
+        self.options.words().into_iter().chain(own).collect()
     }
 }
 

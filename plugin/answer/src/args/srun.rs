@@ -291,13 +291,17 @@ pub fn as_getopt(word: &str) -> Vec<String> {
     split().unwrap_or_else(|| vec![word.to_string()])
 }
 
-/// An option as it is typed, quoted for a shell.
-fn word(row: &Row, value: Option<&str>) -> String {
+/// A value as it is typed in a shell.
+pub(super) fn quoted(value: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "=:,./@%+-_".contains(letter);
-    let quoted = |value: &str| match value.chars().all(plain) {
+    match value.chars().all(plain) {
         true => value.to_string(),
         false => shlex::try_quote(value).map_or_else(|_| value.into(), Into::into),
-    };
+    }
+}
+
+/// An option as it is typed, quoted for a shell.
+fn word(row: &Row, value: Option<&str>) -> String {
     let value = value.filter(|value| !value.is_empty()).map(quoted);
     match (row.short(), value, row.takes()) {
         (Some(letter), Some(value), Takes::Value) => format!("-{letter} {value}"),

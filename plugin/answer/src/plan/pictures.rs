@@ -62,19 +62,7 @@ fn title(args: &Question) -> String {
     if let Some(job) = args.job.as_ref().filter(|_| args.only_job) {
         return job.clone();
     }
-    let mut words = args.options.words();
-    words.extend(
-        args.binding
-            .iter()
-            .map(|binding| format!("--binding={binding}")),
-    );
-    words.extend(args.mapping.iter().map(ToString::to_string));
-    words.extend(
-        args.cpuset
-            .iter()
-            .map(|cpuset| format!("--cpuset='{cpuset}'")),
-    );
-    words.extend(args.near.iter().map(|near| format!("--near={near}")));
+    let words = args.words();
     format!("srun {}", words.join(" ")).trim_end().into()
 }
 

@@ -70,11 +70,12 @@ pub fn counts_beside(own: Own, typed: &[Typed]) -> bool {
 /// The user's default for an option, where it holds.
 #[must_use]
 pub fn users(own: Own, typed: &[Typed], env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let text = env(own.variable).filter(|_| counts_beside(own, typed))?;
     let is_overridden = Own::ALL.into_iter().any(|other| {
         let outer = outer_option(other, &env).filter(|_| counts_beside(other, typed));
         outer.is_some_and(|value| Typed::of(other, &value).overrides(own))
     });
-    env(own.variable).filter(|_| counts_beside(own, typed) && !is_overridden)
+    (!is_overridden).then_some(text)
 }
 
 /// The value of an option that a command does not have itself, and the variable that gives it.

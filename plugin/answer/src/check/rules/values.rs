@@ -1,40 +1,26 @@
 //! Values that srun refuses, and options that it ignores.
 
-use std::fmt::Display;
-use std::str::FromStr;
+use berth_srun::OwnRequest;
+use berth_srun::options::Own;
 
-use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, Confine, CpusetRequest, Near, PoolWish};
-
+use crate::args::values_of;
 use crate::check::case::{Case, MAPPING};
 use crate::check::finding::Finding;
-
-/// The words that may be meant, by option.
-const WORDS: [(&str, &str); 4] = [
-    (
-        "cpu-bind",
-        "none threads cores sockets ldoms rank rank_ldom verbose quiet map_cpu mask_cpu map_ldom mask_ldom",
-    ),
-    (
-        "mem-bind",
-        "none local rank prefer sort verbose quiet map_mem mask_mem",
-    ),
-    (
-        "distribution",
-        "block cyclic plane fcyclic arbitrary pack nopack",
-    ),
-    (
-        "hint",
-        "compute_bound memory_bound multithread nomultithread",
-    ),
-];
 
 /// The most numbers that a repaired list has.
 const MOST: u32 = 4096;
 
 /// A value that srun or berth would not take.
 pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
-    if let Some(why) = wrong_own(case) {
+    let mut all = Own::ALL.into_iter();
+    let wrong_own = all.find_map(|own| {
+        let read = OwnRequest::default().take(own, case.has(own.name)?);
+        read.err().map(|why| first_line(&why))
+    });
+    let wrong_own = wrong_own
+        .or_else(|| wrong_mapping(case))
+        .or_else(|| two_names(case));
+    if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
     if let Some(value) = wrong_time(case) {
@@ -54,25 +40,6 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     Some(finding.or(words(option, value).and_then(repair)))
 }
 
-/// Why an option of berth's own cannot be read.
-fn wrong_own(case: &Case<'_>) -> Option<String> {
-    let own = |name: &str, why: Option<String>| why.map(|why| format!("--{name}: {why}"));
-    own("binding", unread::<Binding>(case, "binding"))
-        .or_else(|| wrong_mapping(case))
-        .or_else(|| own("core-kind", unread::<Kind>(case, "core-kind")))
-        .or_else(|| unread::<Near>(case, "near"))
-        .or_else(|| own("confine", unread::<Confine>(case, "confine")))
-        .or_else(|| own("pool", unread::<PoolWish>(case, "pool")))
-        .or_else(|| own("cpuset", unread::<CpusetRequest>(case, "cpuset")))
-        .or_else(|| two_names(case))
-}
-
-/// Why the value of an option cannot be read.
-fn unread<T: FromStr<Err: Display>>(case: &Case<'_>, name: &str) -> Option<String> {
-    let read = case.has(name)?.parse::<T>();
-    read.err().map(|why| why.to_string())
-}
-
 /// A time limit with letters, as letters behind one dash may become one: `-trace` is `-t race`.
 /// Source: `time_str2mins`.
 fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
@@ -85,10 +52,15 @@ fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
     (!is_time && !case.command.is_computed(given)).then_some(value)
 }
 
+/// Options of a mapping that do not go together.
 fn wrong_mapping(case: &Case<'_>) -> Option<String> {
     let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
-    // The lines behind the first one show the place.
-    why.to_string().lines().next().map(String::from)
+    Some(first_line(&why.to_string()))
+}
+
+/// The lines behind the first one show the place.
+fn first_line(why: &str) -> String {
+    why.lines().next().unwrap_or_default().into()
 }
 
 /// One option by both of its names, where the shell computes none of them.
@@ -127,7 +99,9 @@ fn expanded(entry: &str) -> Option<String> {
 
 /// The value with the nearest words that the option takes.
 fn words(option: &str, value: &str) -> Option<String> {
-    let known = WORDS.iter().find(|(name, _)| *name == option)?.1;
+    let known = values_of(option);
+    let known = known.iter().flat_map(|value| value.word.split([':', '=']));
+    let known: Vec<_> = known.filter(|word| !word.is_empty()).collect();
     let mut out = String::new();
     let mut rest = value;
     while !rest.is_empty() {
@@ -135,7 +109,7 @@ fn words(option: &str, value: &str) -> Option<String> {
             |letter: char| letter.is_ascii_alphabetic() || letter == '_' || letter == '-';
         let end = rest.find(|letter| !is_letter(letter)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
-        out.push_str(near(word, known).unwrap_or(word));
+        out.push_str(near(word, &known).unwrap_or(word));
         let signs = after
             .find(|letter: char| letter.is_ascii_alphabetic())
             .unwrap_or(after.len());
@@ -151,10 +125,11 @@ fn words(option: &str, value: &str) -> Option<String> {
     (out != value).then_some(out)
 }
 
-fn near(word: &str, known: &'static str) -> Option<&'static str> {
+fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase().replace('-', "_");
-    let known = known.split(' ');
-    let scored = known.map(|known| (strsim::damerau_levenshtein(&lower, known), known));
+    let scored = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
     let (distance, near) = scored.min()?;
     let most = if lower.len() > 4 { 2 } else { 1 };
     (near != word && distance <= most && !word.is_empty()).then_some(near)
