@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use berth_answer::Failure;
 use berth_answer::args::Format;
-use berth_answer::check::{self, add_steps};
+use berth_answer::check;
 use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answer};
 use berth_answer::reader::Reader;
@@ -214,10 +214,9 @@ fn every_face_has_the_same_answer() {
 fn document(reader: &mut Reader<'_>, line: &str, world: &Machines) -> Option<Value> {
     let question = reader.line(line).ok()?;
     let on = plan::node(&question, world).unwrap();
-    let Answer::Planned(mut step) = plan::answer_of_line(&question, &on).ok()? else {
+    let Answer::Planned(step) = check::answer(&question, &on, world).ok()? else {
         return None;
     };
-    add_steps(&question, &on, &mut step, world);
     let mut out = Vec::new();
     let screen = Screen {
         width: 80,

@@ -34,7 +34,7 @@ use place::{Place, Surroundings};
 use script::{Role, Script};
 
 pub use report::Report;
-pub use steps::add_steps;
+pub use steps::answer;
 
 /// What is checked, and what it is for.
 #[derive(Clone, Copy, Debug)]

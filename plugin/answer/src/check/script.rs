@@ -178,8 +178,7 @@ impl<'a> Reader<'a> {
             let exports =
                 ["export", "declare", "typeset", "readonly"].contains(&first.text.as_str());
             if exports {
-                self.exported(rest);
-                return;
+                return self.variables.extend(rest.iter().filter_map(assigned));
             }
             match assigned(first) {
                 Some((name, value)) => _ = self.variables.insert(name, value),
@@ -191,11 +190,8 @@ impl<'a> Reader<'a> {
         let Some((name, rest)) = words.split_first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
-            for word in &simple.words {
-                let variable = assigned(word).and_then(|(name, _)| self.variables.get_mut(&name));
-                variable
-                    .into_iter()
-                    .for_each(|variable| variable.end = None);
+            for (name, _) in simple.words.iter().filter_map(assigned) {
+                self.variables.entry(name).and_modify(|one| one.end = None);
             }
             return;
         };
@@ -206,14 +202,6 @@ impl<'a> Reader<'a> {
             "setenv" | "unset" | "unsetenv" => std::mem::take(&mut self.variables),
             _ => outer,
         };
-    }
-
-    fn exported(&mut self, words: &[Word]) {
-        for word in words {
-            if let Some((name, value)) = assigned(word) {
-                self.variables.insert(name, value);
-            }
-        }
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
@@ -287,22 +275,19 @@ impl<'a> Reader<'a> {
             (true, None) => self.found.job = Some(command),
             _ => return self.found.commands.push(command),
         }
-        if let Some((at, text)) = wrapped {
-            let mut commands = scan(text.as_bytes()).commands;
-            for command in &mut commands {
-                command.line = simple.line;
-                for word in &mut command.words {
-                    word.range = word.range.start + at..word.range.end + at;
+        match (wrapped, runs.split_first()) {
+            (Some((at, text)), _) => {
+                for mut command in scan(text.as_bytes()).commands {
+                    command.line = simple.line;
+                    for word in &mut command.words {
+                        word.range = word.range.start + at..word.range.end + at;
+                    }
+                    self.simple(&command);
                 }
-                self.simple(command);
             }
-        } else if program == Program::Salloc
-            && let Some((name, rest)) = runs.split_first()
-        {
-            self.program(simple, name, rest, input);
-        } else if program == Program::Salloc && runs.is_empty() {
-            // It starts the user's shell.
-            self.part(input);
+            (None, Some((name, rest))) => self.program(simple, name, rest, input),
+            // salloc starts the user's shell.
+            (None, None) => self.part(input),
         }
     }
 

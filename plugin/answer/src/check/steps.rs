@@ -1,7 +1,8 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
+use crate::Failure;
 use crate::lines;
-use crate::plan::{PlannedStep, ScriptStep, StepAnswer};
+use crate::plan::{self, Answer, ScriptStep, StepAnswer};
 use crate::question::Question;
 use crate::world::World;
 use berth_placement::Node;
@@ -14,15 +15,21 @@ use super::planned;
 use super::rules;
 use super::script::{Role, Script, script};
 
-/// Plans the steps of the script that a job runs; the body of a loop counts once.
-pub fn add_steps(question: &Question, on: &Node, step: &mut PlannedStep, world: &dyn World) {
-    let Some(job) = &mut step.job else {
-        return;
-    };
-    let found = job.submits().map(|line| steps(line, question, on, world));
-    if let Some(found) = found {
-        job.add_steps(found, question, on);
+/// Plans one request as `berth plan` does, and the steps of the script that its job runs; the body of a loop
+/// counts once.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Answer, Failure> {
+    let mut answer = plan::answer_of_line(question, on)?;
+    if let Answer::Planned(step) = &mut answer
+        && let Some(job) = &mut step.job
+        && let Some(line) = job.submits()
+    {
+        let steps = steps(line, question, on, world);
+        job.add_steps(steps, question, on);
     }
+    Ok(answer)
 }
 
 /// The steps of the script that a line of sbatch submits.

@@ -8,11 +8,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
-use berth_answer::check::add_steps;
 use berth_answer::plan::{self, Answer};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Fact, Failure, Unreadable, text};
+use berth_answer::{Fact, Failure, Unreadable, check, text};
 use berth_placement::Node;
 
 use super::{as_line, is_step_refused, typed_words};
@@ -96,11 +95,10 @@ impl Run {
             self.machines.insert(key.clone(), plan::node(&args, &HOST)?);
         }
         let on = &self.machines[&key];
-        let mut step = match plan::answer_of_line(&args, on)? {
+        let step = match check::answer(&args, on, &HOST)? {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
-        add_steps(&args, on, &mut step, &HOST);
         self.failed |= is_step_refused(&step);
         for fact in &step.facts {
             if !self.facts.contains(fact) {

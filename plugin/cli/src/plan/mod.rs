@@ -8,12 +8,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
-use berth_answer::check::add_steps;
 use berth_answer::lines::NoLine;
 use berth_answer::plan::{Answer, PlannedStep};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Failure, lines, plan, reader};
+use berth_answer::{Failure, check, lines, plan, reader};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -38,13 +37,13 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     let on = plan::node(&question, &HOST)?;
-    let answered = plan::answer_of_line(&question, &on).map_err(|why| {
+    let answered = check::answer(&question, &on, &HOST).map_err(|why| {
         match why.downcast::<lines::Unusable>() {
             Ok(why) => usage(&why.to_string()).exit(),
             Err(why) => why,
         }
     });
-    let mut step = match answered? {
+    let step = match answered? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
             match plan::is_not_modelled(&why) {
@@ -54,7 +53,6 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    add_steps(&question, &on, &mut step, &HOST);
     print(&question, &on, &step)?;
     Ok(match is_step_refused(&step) {
         true => ExitCode::FAILURE,

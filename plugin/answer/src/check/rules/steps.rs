@@ -145,22 +145,14 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
 
 /// More nodes than the job has.
 fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
-    let own = case.command.given("nodes").and_then(|_| case.nodes());
-    let nodes = of_job
-        .nodes
-        .and_then(|nodes| nodes.most)
-        .filter(|_| of_job.nodelist.is_none());
-    if let (Some(own), Some(nodes)) = (own, nodes)
-        && own > nodes
-    {
-        let finding = case.warning(
-            "more-than-the-job",
-            format!("-N {own} in a job of {}", counted(nodes, "node")),
-            "srun refuses it: a step has nodes of its job only",
-        );
-        return Some(finding.or(case.set(&[format!("-N{nodes}")])));
-    }
-    None
+    let own = case.command.given("nodes").and_then(|_| case.nodes())?;
+    let nodes = of_job.nodes?.most.filter(|_| of_job.nodelist.is_none())?;
+    (own > nodes).then(|| {
+        let found = format!("-N {own} in a job of {}", counted(nodes, "node"));
+        let why = "srun refuses it: a step has nodes of its job only";
+        let finding = case.warning("more-than-the-job", found, why);
+        finding.or(case.set(&[format!("-N{nodes}")]))
+    })
 }
 
 /// What the job asks for on as many nodes as the step asks for, and the most that it may have there;
