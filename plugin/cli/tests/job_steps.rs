@@ -126,6 +126,24 @@ fn what_is_refused_and_what_is_not_known() {
     );
 }
 
+/// Those of berth's own, each of which may also stand beside the script.
+#[test]
+fn steps_with_options_of_our_own() {
+    let folder = folder("srun -n2 --map-by=hwthread ./a\nsrun -n2 --binding=linear:1 ./a\n");
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    assert_eq!(
+        steps(&done)[4..],
+        ["15 planned 0 1", "16 planned 0-1 2-3"],
+        "{}",
+        done.stderr
+    );
+    let beside = |option| steps(&plan(&folder, &["--format=json", option, "job.sh"]));
+    assert_eq!(beside("--map-by=core")[4], "15 planned 0-1 2-3");
+    let wider = &beside("--bind-to=package")[4];
+    let why = "15 refused --map-by=hwthread --bind-to=package: tasks cannot be bound wider";
+    assert!(wider.starts_with(why), "{wider}");
+}
+
 /// Options beside the script hold for its steps, and --exclusive for its job.
 #[test]
 fn options_beside_a_script() {

@@ -6,6 +6,7 @@ use berth_placement::sets::count::{counted, either};
 
 use berth_placement::{Level, Node, Plan, Rule};
 use berth_srun::options::Own;
+use berth_srun::reading::selection;
 
 use super::case::Case;
 use super::finding::Finding;
@@ -13,32 +14,51 @@ use super::place::Place;
 use crate::args::{SiteNodes, SrunOptions};
 use crate::lines;
 use crate::parents::Parents;
-use crate::plan::{self, Answer, PlannedStep};
+use crate::plan::{self, Answer, PlannedStep, StepAnswer};
 use crate::question::Question;
 
 use crate::Failure;
 
-/// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
-/// goes before its own words.
-pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
-    case.knows(&Own::ALL.map(|own| own.name)).then_some(())?;
-    let (mut options, job) = (case.options()?, case.job_line()?);
+/// The request as a plan's. What was typed beside the line goes before its own words.
+///
+/// # Errors
+/// Only the shell knows what matters, or srun refuses the line.
+pub(super) fn request(case: &Case<'_>, place: &Place) -> Result<Question, StepAnswer> {
+    let known = || Some((case.options()?, case.job_line()?));
+    let known = known().filter(|_| case.knows(&Own::ALL.map(|own| own.name)));
+    let (mut options, job) = known.ok_or_else(|| unknown(case))?;
     let beside = place.args.srun.kept().iter();
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
     let mut args = place.args.clone();
     let typed = &mut args.typed;
     for own in Own::ALL {
         if let Some(text) = case.has(own.name).filter(|_| typed.text(own).is_none()) {
-            typed.set(own, text).ok()?;
+            typed.set(own, text).map_err(refused)?;
         }
     }
     typed.slurm = Some(case.around.release);
     typed.job = job;
-    args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
+    let read = SrunOptions::read(options, Vec::new(), case.around.release);
+    args.srun = read.map_err(|why| refused(why.to_string()))?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.read_job(case.around.world);
-    args.find_defaults(case.around.world).ok()?;
-    Some(args)
+    args.find_defaults(case.around.world).map_err(refused)?;
+    Ok(args)
+}
+
+/// A value that only the shell knows.
+pub(super) fn unknown(case: &Case<'_>) -> StepAnswer {
+    let mut names = case.unknown().iter();
+    let name = names.find(|name| selection::concerns(name));
+    let why = match name {
+        Some(name) => format!("--{name} has a value that only the job knows"),
+        None => "only the job knows its options".into(),
+    };
+    StepAnswer::NotPlanned { why }
+}
+
+fn refused(why: String) -> StepAnswer {
+    StepAnswer::Refused { why }
 }
 
 /// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for
@@ -59,7 +79,7 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
     }
     let planned = || {
         let place = case.around.roomy()?;
-        let mut args = request(case, place)?;
+        let mut args = request(case, place).ok()?;
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
         let typed = &mut args.typed;
         (typed.core_kind, typed.near, typed.cpuset) = (None, None, None);
@@ -99,7 +119,7 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let planned = || {
         let place = case.around.place.as_ref()?;
-        let args = request(case, place)?;
+        let args = request(case, place).ok()?;
         let answer = plan::answer_of_line(&args, &place.node).or_else(|why| {
             // The submitting command refuses what it cannot use.
             let why = why.downcast::<lines::Unusable>()?;

@@ -6,7 +6,6 @@ use crate::plan::{self, Answer, ScriptStep, StepAnswer};
 use crate::question::Question;
 use crate::world::World;
 use berth_placement::Node;
-use berth_srun::reading::selection;
 
 use super::case::Case;
 use super::command::{Command, Kind};
@@ -78,17 +77,10 @@ fn request(case: &Case<'_>) -> Result<Box<Question>, StepAnswer> {
     if let Some(wrong) = rules::refused(case).into_iter().next() {
         return Err(StepAnswer::Refused { why: wrong.found });
     }
-    let place = case.around.place.as_ref();
-    let request = place.and_then(|place| planned::request(case, place));
-    request.map(Box::new).ok_or_else(|| {
-        let mut names = case.unknown().iter();
-        let name = names.find(|name| selection::concerns(name));
-        let why = match name {
-            Some(name) => format!("--{name} has a value that only the job knows"),
-            None => "only the job knows its options".into(),
-        };
-        StepAnswer::NotPlanned { why }
-    })
+    match case.around.place.as_ref() {
+        Some(place) => planned::request(case, place).map(Box::new),
+        None => Err(planned::unknown(case)),
+    }
 }
 
 /// The words as they are typed, on one line.

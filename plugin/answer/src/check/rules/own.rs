@@ -67,7 +67,7 @@ pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
 /// A `--cpu-bind` beside an option that chooses the CPUs, of which one gives way.
 pub(super) fn gives_way(case: &Case<'_>) -> Option<Finding> {
     case.command.given("cpu-bind")?;
-    let request = planned::request(case, case.around.any_place()?)?;
+    let request = planned::request(case, case.around.any_place()?).ok()?;
     let one = plan::gives_way(&request)?;
     let [level, none] = match one.option {
         "binding" => ["binding-and-level", "binding-and-none"],
