@@ -2,21 +2,29 @@
 //! task/berth and of `berth plan`, and compares what the kernel says of every task. Then `berth plan`
 //! says beforehand, without options of its own, what each request as a job would get.
 //! Meant for the virtual machines of `ci/vm`, where root, Slurm and the build tree are there.
+//! `berth-real random [SEED]` does the last with random lines, as jobs and as steps of scripts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_tests::Cluster;
-use berth_tests::real::{self, Answer, Rules, before, lstopo, online, plans, probe, same_as_plan};
+use berth_tests::real::{
+    self, Answer, Place, Rules, lstopo, online, plans, probe, random_lines, same_as_plan,
+};
 use berth_tests::srun_lines::release;
 
 fn main() -> ExitCode {
     let Some(list) = std::env::args().nth(1) else {
-        eprintln!("usage: berth-real REQUESTS");
+        eprintln!("usage: berth-real REQUESTS | random [SEED]");
         return ExitCode::from(2);
     };
-    if list == "probe" {
-        return probe();
+    match list.as_str() {
+        "probe" => return probe(),
+        "random" => {
+            let seed = std::env::args().nth(2).and_then(|seed| seed.parse().ok());
+            return random_lines(seed.unwrap_or_else(|| fastrand::u64(..1_000_000)));
+        }
+        _ => {}
     }
     let requests = real::requests(&list);
     let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
@@ -77,20 +85,16 @@ fn by_a_fix(requests: &[&str], theirs: &[Answer], by_default: &[Answer]) -> usiz
 
 /// Prints the requests whose steps are not as `berth plan` said beforehand, and counts them.
 fn unforeseen(cluster: &Cluster, requests: &[&str]) -> u32 {
-    let others = before(cluster, requests);
-    for other in &others {
-        println!(
-            "DIFFERENT before: srun {}\n  kernel: {}\n  berth plan: {}",
-            other.request,
-            other.kernel.show(),
-            other.planned
-        );
-    }
+    let place = Place {
+        cluster,
+        machine: None,
+    };
+    let wrong = real::different(&place.jobs(requests));
     println!(
         "{} lines planned before they were submitted",
         requests.len()
     );
-    others.len() as u32
+    wrong
 }
 
 /// Every request, in an allocation of the whole node.

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::Cluster;
 
-/// Every request in turn: a step of the allocation around it, or a job.
+/// Every request in turn: a step of the allocation around it.
 const STEPS: &str = r#"number=0
 echo "$SLURM_JOB_ID" > "$out/job"
 # From 24.11 on srun takes what the job was asked for a task; here a request says all by itself.
 unset SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK
 while read -r request; do
     set -f; set -- $request
-    $bounded srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
+    srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
     number=$((number + 1))
 done < "$out/requests""#;
 
@@ -27,6 +27,8 @@ pub struct Answer {
     pub fences: BTreeMap<u32, String>,
     /// The cores that berth tells each bound task (`BERTH_CORES`).
     pub told: BTreeMap<u32, String>,
+    /// The CPUs that berth tells each bound task (`BERTH_CPUS`).
+    pub told_cpus: BTreeMap<u32, String>,
     /// The job's number.
     pub job: String,
     /// The step's number; empty if nothing started.
@@ -40,6 +42,16 @@ impl Answer {
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
         self.tasks == other.tasks
+    }
+
+    /// The same answer with the CPUs that each task was told. A node that pretends to be another machine
+    /// (`HWLOC_SYNTHETIC`) applies no mask, because the kernel has other CPUs.
+    #[must_use]
+    pub fn as_told(mut self) -> Self {
+        for (task, told) in std::mem::take(&mut self.told_cpus) {
+            self.tasks.entry(task).and_modify(|(cpus, _)| *cpus = told);
+        }
+        self
     }
 
     /// Each task's CPUs, in the order of the tasks.
@@ -70,29 +82,11 @@ impl Answer {
 #[must_use]
 pub fn ask(cluster: &Cluster, options: &[&str], requests: &[&str]) -> Vec<Answer> {
     let mut salloc = cluster.program("salloc");
-    salloc.arg("-Q").args(options).arg("bash");
-    run(&mut salloc, requests)
-}
-
-/// Runs every request as a job of its own. One that does not start within seconds counts as refused,
-/// also where the job starts and srun's own step waits for ever.
-///
-/// # Panics
-/// If a task prints what is not ours.
-#[must_use]
-pub fn ask_each(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
-    let mut shell = cluster.program("bash");
-    shell
-        .env("SLURM_IMMEDIATE", "20")
-        .env("bounded", "timeout --kill-after=10 60");
-    run(&mut shell, requests)
-}
-
-fn run(shell: &mut Command, requests: &[&str]) -> Vec<Answer> {
+    salloc.arg("-Q").args(options);
     let out = tempfile::tempdir().expect("a temporary folder");
     fs::write(out.path().join("requests"), requests.join("\n") + "\n").expect("requests");
-    let status = shell
-        .args(["-c", STEPS])
+    let status = salloc
+        .args(["bash", "-c", STEPS])
         .env("out", out.path())
         .env("probe", std::env::current_exe().expect("this program"))
         .status();
@@ -112,7 +106,7 @@ fn run(shell: &mut Command, requests: &[&str]) -> Vec<Answer> {
 }
 
 /// What each task prints: its number, its step, its CPUs, its memory policy and its cgroup's CPUs as
-/// the kernel has them, and the cores that it was told. A shell would take a system call for every letter, which emulation makes felt.
+/// the kernel has them, and the cores and CPUs that it was told. A shell would take a system call for every letter, which emulation makes felt.
 #[must_use]
 pub fn probe() -> ExitCode {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -124,9 +118,16 @@ pub fn probe() -> ExitCode {
     let policy = maps.split(' ').nth(1).unwrap_or_default();
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (task, step) = (variable("SLURM_PROCID"), variable("SLURM_STEP_ID"));
-    let told = Some(variable("BERTH_CORES")).filter(|told| !told.is_empty());
-    let told = told.unwrap_or_else(|| "-".into());
-    println!("{task} {step} {} {policy} {} {told}", cpus.trim(), fence());
+    let told = |name| {
+        let told = Some(variable(name)).filter(|told| !told.is_empty());
+        told.unwrap_or_else(|| "-".into())
+    };
+    let (cores, told) = (told("BERTH_CORES"), told("BERTH_CPUS"));
+    println!(
+        "{task} {step} {} {policy} {} {cores} {told}",
+        cpus.trim(),
+        fence()
+    );
     ExitCode::SUCCESS
 }
 
@@ -143,20 +144,27 @@ fn fence() -> String {
     cpus.map_or("-".into(), |cpus| cpus.trim().into())
 }
 
-fn answer(printed: &str) -> Answer {
+/// What the tasks printed.
+///
+/// # Panics
+/// If it is not [`probe`]'s.
+pub(super) fn answer(printed: &str) -> Answer {
     let mut answer = Answer::default();
     for line in printed.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let [task, step, cpus, policy, fence, told] = words[..] else {
+        let [task, step, cpus, policy, fence, cores, told] = words[..] else {
             panic!("a task printed {line:?}");
         };
         answer.step = step.into();
         let task = task.parse().expect("a task's number");
-        if fence != "-" {
-            answer.fences.insert(task, fence.into());
-        }
-        if told != "-" {
-            answer.told.insert(task, told.into());
+        for (all, word) in [
+            (&mut answer.fences, fence),
+            (&mut answer.told, cores),
+            (&mut answer.told_cpus, told),
+        ] {
+            if word != "-" {
+                all.insert(task, word.into());
+            }
         }
         answer.tasks.insert(task, (cpus.into(), policy.into()));
     }

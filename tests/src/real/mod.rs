@@ -4,10 +4,12 @@
 mod answer;
 mod before;
 mod planned;
+mod random;
 
-pub use answer::{Answer, ask, ask_each, probe};
-pub use before::{Different, before};
+pub use answer::{Answer, ask, probe};
+pub use before::{Compared, Place, different};
 pub use planned::{Rules, cores_of, plans, same_as_plan};
+pub use random::random_lines;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -104,7 +104,7 @@ fn name(option: &str) -> &str {
 }
 
 /// The options of a job. Only an option's last value would count, so each stands there once.
-pub(super) fn job(random: &mut Rng, world: &World) -> String {
+pub(crate) fn job(random: &mut Rng, world: &World) -> String {
     let mut options: Vec<String> = Vec::new();
     if percent(random, 75) {
         options.push(format!("-n{}", small(random, (world.cpus + 1).min(16))));
@@ -121,7 +121,7 @@ pub(super) fn job(random: &mut Rng, world: &World) -> String {
 }
 
 /// The options of a step inside a job; many have none.
-pub(super) fn step(random: &mut Rng, world: &World) -> String {
+pub(crate) fn step(random: &mut Rng, world: &World) -> String {
     let mut options: Vec<String> = Vec::new();
     if percent(random, 55) {
         options.push(format!("-n{}", small(random, 8)));

@@ -6,12 +6,12 @@ mod ask;
 mod command;
 mod compare;
 mod controller;
-mod lines;
+pub(crate) mod lines;
 mod log;
 pub mod record;
 mod scontrol;
 mod tally;
-mod world;
+pub(crate) mod world;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

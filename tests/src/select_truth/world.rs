@@ -4,8 +4,8 @@
 use fastrand::Rng;
 
 /// A cluster to be started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct World {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct World {
     /// The shape of each node, in words of slurm.conf.
     pub shapes: Vec<String>,
     /// Other lines of slurm.conf.
@@ -25,12 +25,12 @@ pub(super) struct World {
 }
 
 /// One of some words, each as often as it stands there.
-pub(super) fn one<'a>(random: &mut Rng, words: &[&'a str]) -> &'a str {
+pub(crate) fn one<'a>(random: &mut Rng, words: &[&'a str]) -> &'a str {
     random.choice(words).copied().unwrap_or_default()
 }
 
 /// True in so many of a hundred cases.
-pub(super) fn percent(random: &mut Rng, of: u32) -> bool {
+pub(crate) fn percent(random: &mut Rng, of: u32) -> bool {
     random.u32(0..100) < of
 }
 
