@@ -9,7 +9,9 @@ use berth_tests::{Done, hostile};
 fn random_lines_get_what_was_planned() {
     // The tasks of the steps run the program too.
     let mut program = Command::new(env!("CARGO_BIN_EXE_berth-real"));
-    program.arg("random").args(std::env::var("BERTH_LINES_SEED"));
+    program
+        .arg("random")
+        .args(std::env::var("BERTH_LINES_SEED"));
     let done = Done::from(program.output().unwrap());
     println!("{}{}", done.stdout, done.stderr);
     hostile::say(done.stdout.lines().last().unwrap_or_default());

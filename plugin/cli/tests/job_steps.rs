@@ -144,6 +144,21 @@ fn steps_with_options_of_our_own() {
     assert!(wider.starts_with(why), "{wider}");
 }
 
+/// srun finds the job's limits of tasks in what slurmctld says of the job, and sends them to slurmd for its steps.
+#[test]
+fn a_step_keeps_the_limits_of_its_job() {
+    let step = "srun -n4 --cpu-bind=cores -m block:block ./a";
+    for (limit, cpus) in [
+        ("", "0-1 2-3 4-5 6-7"),
+        ("--ntasks-per-socket=2", "0-1 2-3 8-9 10-11"),
+    ] {
+        let job = format!("sbatch -n4 -N1 --exclusive {limit} --wrap='{step}'");
+        let words = [&PLACE[..], &["--slurm=22.05", "--format=json", &job]].concat();
+        let done = berth(&words, "");
+        assert_eq!(steps(&done), [format!("1 planned {cpus}")], "{limit}");
+    }
+}
+
 /// Options beside the script hold for its steps, and --exclusive for its job.
 #[test]
 fn options_beside_a_script() {

@@ -39,10 +39,10 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether the step is as it was planned.
+    /// Whether the step is as it was planned, or nothing was planned.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        same_as_plan(&self.kernel, &self.planned)
+        self.planned.starts_with("error: not modelled") || same_as_plan(&self.kernel, &self.planned)
     }
 
     /// Whether srun was said to refuse it, or to wait for ever.

@@ -119,6 +119,11 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
     let binding = args
         .asked_binding(&cpu_bind)
         .filter(|binding| binding.strategy != Strategy::None);
+    // srun sends the job's limits where the step has none: `job_step_create_allocation`.
+    let job = args.job_line().and_then(Result::ok);
+    let job = job.as_ref().map(|job| &job.wanted.options);
+    let of_core = || job?.tasks_per_core;
+    let of_socket = || job?.tasks_per_socket;
     Request {
         tasks,
         cpus_per_task: asked.cpus_per_task.unwrap_or(1),
@@ -127,8 +132,8 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
         mem_bind: asked.mem_bind.clone(),
         distribution: asked.distribution.unwrap_or_default(),
         threads_per_core: asked.threads_per_core.filter(|threads| *threads > 0),
-        ntasks_per_core: asked.most_tasks_per_core(),
-        ntasks_per_socket: asked.ntasks_per_socket,
+        ntasks_per_core: asked.most_tasks_per_core().or_else(of_core),
+        ntasks_per_socket: asked.ntasks_per_socket.or_else(of_socket),
         overcommit: asked.overcommit,
         binding,
         near: args.asked_near(),
