@@ -335,4 +335,8 @@ fn special_cores_are_not_dropped_in_silence() {
         assert_eq!(done.code, 0, "{line}: {}", done.stderr);
         assert!(done.stderr.contains(says), "{line}: {}", done.stderr);
     }
+    // What is ignored takes no CPU away.
+    let line = "srun -n2 --thread-spec=1 --cpu-bind=threads ./a";
+    let done = berth(&["plan", "--machine=pu:2", "--format=cpus", line], "");
+    assert_eq!(done.stdout, "0\n1\n", "{}", done.stderr);
 }

@@ -10,7 +10,7 @@ use berth_srun::options::Command as Program;
 
 use super::controller::{JobNode, OnlyJob, only_job};
 use super::one_line::cpus;
-use super::owns::{listed, of_cores};
+use super::owns::{listed, of_cores, specialised};
 use super::site;
 use super::step::{GivenNode, InJob, JobStep, PlannedJob, PlannedStep, Plans, StepAnswer};
 use super::{Answer, answer_of_line, is_not_modelled};
@@ -151,7 +151,7 @@ fn add_script(
         binding: binding.filter(|_| tasks.is_some()),
         cpuset: args.asked_cpuset(),
         allocation: of_cores(first.job.clone(), node),
-        core_spec: found.line.wanted.options.core_spec,
+        core_spec: specialised(args, found.line.wanted.options.core_spec),
         ..Request::default()
     };
     let cores = listed(&first.job);

@@ -73,12 +73,26 @@ pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
             "--core-spec leaves none of the cores free that --cores or --cpus names; name those that the job has",
         );
     }
-    let of_node = args.config_of_node();
-    let config = args.config().or(of_node.as_deref());
-    (!config.is_some_and(Config::allows_spec_usage)).then_some(
+    is_spec_ignored(args).then_some(
         "slurmctld ignores --core-spec and --thread-spec without AllowSpecResourcesUsage=yes in slurm.conf, and so \
          does this plan; --cluster FILE says what a cluster has",
     )
+}
+
+/// Whether slurmctld is asked, and jobs cannot specialise cores there.
+fn is_spec_ignored(args: &Question) -> bool {
+    let of_node = args.config_of_node();
+    let config = args.config().or(of_node.as_deref());
+    let is_allowed = config.is_some_and(Config::allows_spec_usage);
+    !is_allowed && !is_listed(args) && !is_whole(args)
+}
+
+/// The cores or threads that a job specialises, unless slurmctld ignores that.
+pub(super) fn specialised(args: &Question, asked: CoreSpec) -> CoreSpec {
+    match is_spec_ignored(args) {
+        true => CoreSpec::None,
+        false => asked,
+    }
 }
 
 /// What the step owns on a node.

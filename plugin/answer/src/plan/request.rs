@@ -9,7 +9,7 @@ use berth_placement::{
 use berth_srun::Release;
 use berth_srun::conf::Config;
 
-use super::owns::known_cores;
+use super::owns::{known_cores, specialised};
 use crate::Failure;
 use crate::question::Question;
 use crate::srun_options::cpu_bind;
@@ -140,7 +140,7 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
         near_by_default: args.is_near_by_default(),
         gres: None,
         mapping: args.asked_mapping(),
-        core_spec: asked.core_spec,
+        core_spec: specialised(args, asked.core_spec),
         core_kind: args.asked_core_kind(),
         cpuset: args.asked_cpuset(),
         job_allocation: None,
