@@ -152,11 +152,27 @@ fn a_step_keeps_the_limits_of_its_job() {
         ("", "0-1 2-3 4-5 6-7"),
         ("--ntasks-per-socket=2", "0-1 2-3 8-9 10-11"),
     ] {
-        let job = format!("sbatch -n4 -N1 --exclusive {limit} --wrap='{step}'");
-        let words = [&PLACE[..], &["--slurm=22.05", "--format=json", &job]].concat();
-        let done = berth(&words, "");
-        assert_eq!(steps(&done), [format!("1 planned {cpus}")], "{limit}");
+        assert_eq!(
+            wrapped(limit, step),
+            [format!("1 planned {cpus}")],
+            "{limit}"
+        );
     }
+}
+
+/// sbatch tells the steps of its job how many threads of a core it has, whichever option has set it.
+#[test]
+fn a_step_keeps_the_threads_of_its_job() {
+    for limit in ["--threads-per-core=1", "-B *:*:1", "--hint=memory_bound"] {
+        assert_eq!(wrapped(limit, "srun -n2 ./a"), ["1 planned 0 8"], "{limit}");
+    }
+}
+
+/// The step of a job that has its node alone.
+fn wrapped(options: &str, step: &str) -> Vec<String> {
+    let job = format!("sbatch -n2 -N1 --exclusive {options} --wrap='{step}'");
+    let words = [&PLACE[..], &["--slurm=22.05", "--format=json", &job]].concat();
+    steps(&berth(&words, ""))
 }
 
 /// Options beside the script hold for its steps, and --exclusive for its job.

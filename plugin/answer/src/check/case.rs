@@ -45,7 +45,11 @@ impl<'a> Case<'a> {
         if let Some(job) = job.as_mut().filter(|_| around.exclusive) {
             job.add_exclusive();
         }
-        let passed = job.as_ref().map(|job| job.passed_on(around.release));
+        let asked = job.as_ref().and_then(|job| job.read(around.release).ok());
+        let threads = asked.as_ref().and_then(|asked| asked.threads_per_core);
+        let passed = job
+            .as_ref()
+            .map(|job| job.passed_on(around.release, threads));
         let mut settings = passed.unwrap_or_default();
         if !is_job {
             settings.add_variables(command, job.as_ref(), around.release);
@@ -60,7 +64,7 @@ impl<'a> Case<'a> {
             command,
             around,
             asked: settings.read(around.release),
-            job: job.as_ref().and_then(|job| job.read(around.release).ok()),
+            job: asked,
             job_settings: job,
             settings,
         }

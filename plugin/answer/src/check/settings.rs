@@ -11,6 +11,7 @@ use berth_srun::submission::by_default::{self, Typed};
 
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
+use crate::plan::controller::THREADS;
 
 /// An option that applies.
 #[derive(Clone, Debug)]
@@ -49,17 +50,21 @@ impl Settings {
         own
     }
 
-    /// What the steps of a job take over.
-    pub(super) fn passed_on(&self, release: Release) -> Self {
-        let passed = |one: &Applied| {
-            let mut one = one.clone();
+    /// What the steps of a job take over; a hint and the third part of -B set the threads of its cores too.
+    pub(super) fn passed_on(&self, release: Release, threads: Option<u32>) -> Self {
+        let threads = threads.map(|threads| Applied {
+            kept: Kept::typed(THREADS, Some(&threads.to_string())),
+            trouble: None,
+        });
+        let typed = self.all.iter().filter(|one| one.kept.name != THREADS);
+        let passed = |mut one: Applied| {
             one.kept.variable = Some(passed_by(&one.kept.name, release)?.into());
             one.kept.is_jobs = true;
             Some(one)
         };
         let is_passed = |name: &&String| passed_by(name, release).is_some();
         Self {
-            all: self.all.iter().filter_map(passed).collect(),
+            all: typed.cloned().chain(threads).filter_map(passed).collect(),
             unknown: self.unknown.iter().filter(is_passed).cloned().collect(),
         }
     }

@@ -6,6 +6,7 @@ use berth_srun::options::Own;
 use crate::args::values_of;
 use crate::check::case::{Case, MAPPING};
 use crate::check::finding::Finding;
+use crate::plan::controller::THREADS;
 
 /// The most numbers that a repaired list has.
 const MOST: u32 = 4096;
@@ -164,15 +165,13 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
 
 /// The step's option beside which a hint of the job does not count.
 fn of_the_job(case: &Case<'_>) -> Option<String> {
-    let names = [
-        "extra-node-info",
-        "ntasks-per-core",
-        "threads-per-core",
-        "cpu-bind",
-    ];
+    let names = ["extra-node-info", "ntasks-per-core", THREADS, "cpu-bind"];
     let asked = case.asked.as_ref().ok()?;
     let by_hint = asked.level_from == Some(berth_srun::reading::LevelFrom::Hint);
-    let other = names.iter().find(|name| case.is_set(name))?;
+    // The threads of the job's cores may be what its hint has set.
+    let is_own = |name: &str| name != THREADS || case.command.given(name).is_some();
+    let mut set = names.iter().filter(|name| case.is_set(name));
+    let other = set.find(|name| is_own(name))?;
     (!by_hint).then(|| format!("--{other}"))
 }
 

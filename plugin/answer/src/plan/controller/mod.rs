@@ -117,15 +117,23 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
     let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
     };
-    let passed = |given: &line::Given| {
+    let passed = |name: &str, value: Option<&str>| {
         Some(Kept {
-            variable: Some(passed_by(&given.name, release)?.into()),
+            variable: Some(passed_by(name, release)?.into()),
             is_jobs: true,
-            ..Kept::typed(&given.name, given.value.as_deref())
+            ..Kept::typed(name, value)
         })
     };
-    job.given.iter().filter_map(passed).collect()
+    // A hint and the third part of -B set it too, and the steps then find both variables.
+    let threads = job.wanted.options.threads_per_core;
+    let threads = threads.and_then(|threads| passed(THREADS, Some(&threads.to_string())));
+    let given = job.given.iter().filter(|given| given.name != THREADS);
+    let given = given.filter_map(|given| passed(&given.name, given.value.as_deref()));
+    given.chain(threads).collect()
 }
+
+/// The option that a step has from several of its job's.
+pub(crate) const THREADS: &str = "threads-per-core";
 
 /// Why the job of `--job` would not start; none if it would, or if the model does not know.
 pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
