@@ -149,3 +149,23 @@ fn tasks_that_stay_unbound_ask_for_nothing() {
     let done = check(&["--slurm=24.11", "--format=script", "-"], line.as_bytes());
     assert_eq!(String::from_utf8_lossy(&done.stdout), line);
 }
+
+/// The variable by which srun finds the CPUs of its job counts the threads of a core that the job uses.
+#[test]
+fn a_job_of_one_thread_per_core_has_fewer_cpus() {
+    for (cores, code) in [("--threads-per-core=1", 1), ("-c2", 0)] {
+        let job = format!("sbatch -N1 -n4 {cores} --wrap=true");
+        let job = [
+            "plan",
+            "--machine=pack:4 core:2 pu:2",
+            "--slurm=22.05",
+            "--job",
+            &job,
+        ];
+        let done = berth(
+            &[&job[..], &["srun -n3 --binding=linear:2 ./app"]].concat(),
+            "",
+        );
+        assert_eq!(done.code, code, "{cores}: {}", done.stderr);
+    }
+}

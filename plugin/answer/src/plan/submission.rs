@@ -96,7 +96,7 @@ impl Question {
             return None;
         }
         let cpus = match self.job.is_some() {
-            true => Some(job_cpus(self, on)?.to_string()),
+            true => Some(self.usable(job_cpus(self, on)?, on).to_string()),
             false => None,
         };
         let passed = |name: &str| {
@@ -110,6 +110,17 @@ impl Question {
             _ => passed(name).or_else(|| self.variable(name)),
         };
         self.cores_never_fit(words, &variable)
+    }
+
+    /// Of the CPUs of the job's cores those whose threads it uses.
+    fn usable(&self, cpus: u32, on: &Node) -> u32 {
+        let each = on.shape().threads.max(1);
+        let job = self.job_line().and_then(Result::ok);
+        let used = job.and_then(|job| job.wanted.options.threads_per_core);
+        match used.filter(|used| *used < each) {
+            Some(used) => cpus / each * used,
+            None => cpus,
+        }
     }
 
     fn cores_never_fit(
