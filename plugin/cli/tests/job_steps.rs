@@ -175,6 +175,43 @@ fn wrapped(options: &str, step: &str) -> Vec<String> {
     steps(&berth(&words, ""))
 }
 
+/// Each format shows the steps, or says how to see one.
+#[test]
+fn every_format_has_the_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#!/bin/sh\n#SBATCH -N1 -n4 -c2\nsrun -n2 --cpu-bind=cores ./a\nsrun -n9 -c2 ./b\n";
+    fs::write(folder.path().join("job.sh"), text).unwrap();
+    let shown = |format| plan(&folder, &["--format", format, "job.sh"]);
+    let refused = "# line 4: srun -n9 -c2 ./b: refused: slurmctld refuses the step";
+    for (format, step) in [
+        (
+            "masks",
+            "# line 3: srun -n2 --cpu-bind=cores ./a\n0x0003,0x000C\n",
+        ),
+        (
+            "cpus",
+            "# line 3: srun -n2 --cpu-bind=cores ./a\n0-1\n2-3\n",
+        ),
+    ] {
+        let done = shown(format).stdout;
+        assert!(done.starts_with("# the batch script\n0"), "{done}");
+        assert!(done.contains(step) && done.contains(refused), "{done}");
+    }
+    for (format, row) in [("tree", "0[0 0]  1[1 1]"), ("brackets", "task 1 [../BB/")] {
+        let done = shown(format).stdout;
+        let (_, step) = done.split_once("\nline 3      srun -n2").unwrap();
+        assert!(
+            step.contains(row) && step.contains("\nrefused     slurm"),
+            "{done}"
+        );
+    }
+    for format in ["svg", "rankfile"] {
+        let done = shown(format);
+        let says = "shows the batch script alone; for a step give its line: berth plan --job 'sbatch job.sh' 'srun …'";
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+}
+
 /// Options beside the script hold for its steps, and --exclusive for its job.
 #[test]
 fn options_beside_a_script() {

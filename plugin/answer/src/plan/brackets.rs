@@ -7,9 +7,7 @@ use std::io::{self, Write};
 use berth_placement::{CpuSet, Node};
 
 use super::step::PlannedStep;
-use super::table;
 use crate::parents::Parents;
-use crate::picture::Screen;
 use crate::question::Question;
 
 /// The whole text.
@@ -21,14 +19,12 @@ pub fn write(
     args: &Question,
     on: &Node,
     step: &PlannedStep,
-    screen: Screen,
 ) -> io::Result<()> {
     let parents: Vec<_> = step
         .planned()
         .iter()
         .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
         .collect();
-    table::head(out, args, on, step, screen)?;
     writeln!(out)?;
     let mut maps: BTreeMap<(usize, u32), String> = BTreeMap::new();
     for task in step.tasks() {

@@ -72,7 +72,12 @@ pub fn is_not_modelled(why: &str) -> bool {
     why.starts_with("not modelled: ")
 }
 
-/// Writes a plan in the format that is asked for. Returns a note on what the format cannot say.
+/// Said of a script where a format has room for one step.
+const ONE_STEP: &str = "this format shows the batch script alone; for a step give its line: berth plan --job 'sbatch \
+                        job.sh' 'srun …'";
+
+/// Writes a plan in the format that is asked for, with the steps of a script. Returns a note on what the format
+/// cannot say.
 ///
 /// # Errors
 /// A plan that the format cannot show, and those of `out`.
@@ -83,26 +88,62 @@ pub fn show(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<Option<&'static str>, Failure> {
-    match args.format.unwrap_or(Format::Table) {
-        Format::Table => table::write(out, args, on, step, screen)?,
-        Format::Masks => {
-            for node in 0..step.node_count() {
-                writeln!(out, "{}", masks(step.plan_of(node)))?;
-            }
-        }
-        Format::Cpus if !step.is_bound() => writeln!(out, "none")?,
-        Format::Cpus => {
-            for task in step.tasks() {
-                writeln!(out, "{}", task.plan().cpus)?;
-            }
-        }
+    let format = args.format.unwrap_or(Format::Table);
+    match format {
         Format::Json => json::write(out, args, on, step)?,
-        Format::Tree => pictures::tree(out, args, on, step, screen)?,
         Format::Svg => pictures::svg(out, args, on, step)?,
-        Format::Brackets => brackets::write(out, args, on, step, screen)?,
-        Format::Rankfile => return rankfile::write(out, args, on, step),
+        Format::Rankfile => {
+            let note = rankfile::write(out, args, on, step)?;
+            return Ok(script_alone(step).or(note));
+        }
+        Format::Masks | Format::Cpus => listed(out, format, step)?,
+        Format::Table | Format::Tree | Format::Brackets => {
+            table::head(out, args, on, step, screen)?;
+            let body = |out: &mut _, args: &_, step: &_| match format {
+                Format::Tree => pictures::tree(out, args, on, step, screen),
+                Format::Brackets => Ok(brackets::write(out, args, on, step)?),
+                _ => Ok(table::write_tasks(out, args, on, step, screen)?),
+            };
+            body(out, args, step)?;
+            table::each_step(out, on, step, screen, body)?;
+        }
     }
-    Ok(None)
+    Ok(script_alone(step).filter(|_| format == Format::Svg))
+}
+
+fn script_alone(step: &PlannedStep) -> Option<&'static str> {
+    let job = step.job.as_ref()?;
+    job.submits().map(|_| ONE_STEP)
+}
+
+/// Masks, or CPUs, for programs; those of a script each behind a line with its words.
+fn listed(out: &mut impl Write, format: Format, step: &PlannedStep) -> Result<(), Failure> {
+    let steps = step.job.iter().flat_map(|job| &job.steps);
+    let steps: Vec<_> = steps.filter(|one| one.answer.is_some()).collect();
+    if !steps.is_empty() {
+        writeln!(out, "# the batch script")?;
+    }
+    write_list(out, format, step)?;
+    for one in steps {
+        writeln!(out, "# {}", one.title())?;
+        if let Some(inside) = one.planned() {
+            write_list(out, format, &inside.step)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_list(out: &mut impl Write, format: Format, step: &PlannedStep) -> Result<(), Failure> {
+    if format == Format::Masks {
+        for node in 0..step.node_count() {
+            writeln!(out, "{}", masks(step.plan_of(node)))?;
+        }
+        return Ok(());
+    }
+    for cpus in one_line::cpus(step) {
+        writeln!(out, "{cpus}")?;
+    }
+    Ok(())
 }
 
 /// Lays a step out over its nodes and plans each.

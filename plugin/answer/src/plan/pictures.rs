@@ -9,7 +9,6 @@ use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::PlannedStep;
-use super::table;
 use crate::Failure;
 use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
@@ -27,7 +26,6 @@ pub fn tree(
     step: &PlannedStep,
     screen: Screen,
 ) -> Result<(), Failure> {
-    table::head(out, args, on, step, screen)?;
     if let Some(shared) = shared(args, on, step) {
         write_named(out, screen.width, "shared", &shared)?;
     }

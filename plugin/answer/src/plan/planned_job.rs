@@ -59,6 +59,25 @@ impl PlannedJob {
 }
 
 impl JobStep {
+    /// `line 3: srun -n2 ./app`, with the reason where there is no plan.
+    pub(super) fn title(&self) -> String {
+        let line = self.line.unwrap_or(1);
+        let why = match &self.answer {
+            Some(StepAnswer::Refused { why }) => format!(": refused: {why}"),
+            Some(StepAnswer::NotPlanned { why }) => format!(": not planned: {why}"),
+            _ => String::new(),
+        };
+        format!("line {line}: {}{why}", self.text)
+    }
+
+    /// Its plan, if there is one.
+    pub(super) fn planned(&self) -> Option<&InJob> {
+        match &self.answer {
+            Some(StepAnswer::Planned { inside, .. }) => Some(inside),
+            _ => None,
+        }
+    }
+
     /// The step's line, what becomes of it, and its plan, if there is one. The command that plans it is
     /// not folded, so it can be copied.
     ///
@@ -74,13 +93,13 @@ impl JobStep {
             None => writeln!(out, "\ninside      {}", self.text)?,
         }
         match &self.answer {
-            Some(StepAnswer::Planned { inside, .. }) => return Ok(Some(inside)),
+            Some(StepAnswer::Planned { .. }) => {}
             Some(StepAnswer::Refused { why }) => write_named(out, screen.width, "refused", why)?,
             Some(StepAnswer::NotPlanned { why }) => {
                 write_named(out, screen.width, "not planned", why)?
             }
             None => writeln!(out, "plan it:    {}", self.plan)?,
         }
-        Ok(None)
+        Ok(self.planned())
     }
 }

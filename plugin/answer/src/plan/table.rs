@@ -10,6 +10,7 @@ use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
 use super::cpuset::in_words;
 use super::step::{InJob, Planned, PlannedStep};
 use super::{devices, gpu_options, notes};
+use crate::Failure;
 use crate::columns::{Columns, write_named};
 use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
@@ -21,19 +22,17 @@ const GPU: &str = "GPU";
 /// The head above the GPUs next to a task's CPUs, which it need not see.
 const NEXT: &str = "next GPU";
 
-/// The whole text.
+/// Each step of a script behind the script itself.
 ///
 /// # Errors
-/// Those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
+/// Those of `out`, and of `body`.
+pub(super) fn each_step<W: Write>(
+    out: &mut W,
     on: &Node,
     step: &PlannedStep,
     screen: Screen,
-) -> io::Result<()> {
-    head(out, args, on, step, screen)?;
-    write_tasks(out, args, on, step, screen)?;
+    mut body: impl FnMut(&mut W, &Question, &PlannedStep) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     for one in step.job.iter().flat_map(|job| &job.steps) {
         let Some(InJob { args, step }) = one.write_head(out, screen)? else {
             continue;
@@ -43,7 +42,7 @@ pub fn write(
             write_named(out, screen.width, fact.what, &fact.value)?;
         }
         write_rules(out, step)?;
-        write_tasks(out, args, on, step, screen)?;
+        body(out, args, step)?;
         for note in notes(args, on, step) {
             write_named(out, screen.width, "note", &note)?;
         }
@@ -52,7 +51,7 @@ pub fn write(
 }
 
 /// One row for each task.
-fn write_tasks(
+pub(super) fn write_tasks(
     out: &mut impl Write,
     args: &Question,
     on: &Node,
