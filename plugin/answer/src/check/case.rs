@@ -112,6 +112,12 @@ impl<'a> Case<'a> {
         self.has(name).is_some() || self.unknown().contains(name)
     }
 
+    /// Whether the step or its job has one of these options.
+    pub(crate) fn has_one_of(&self, names: &[&str]) -> bool {
+        let mut names = names.iter();
+        names.any(|name| self.is_set(name) || self.job_option(name).is_some())
+    }
+
     /// Whether none of these options has a value that only the shell knows.
     pub(crate) fn knows(&self, names: &[&str]) -> bool {
         !names.iter().any(|name| self.unknown().contains(*name)) && self.command.is_complete()

@@ -245,10 +245,8 @@ impl Planned<'_> {
     fn neighbours_apart(&self) -> Option<Finding> {
         let (case, args, step) = (self.case, &self.args, &self.step);
         let gpus = ["gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"];
-        let of_job = |name: &str| case.is_set(name) || case.job_option(name).is_some();
         let gres = case.has("gres").or(case.job_option("gres").flatten());
-        let with_devices =
-            gpus.iter().any(|name| of_job(name)) || gres.is_some_and(|gres| gres.contains("gpu"));
+        let with_devices = case.has_one_of(&gpus) || gres.is_some_and(|gres| gres.contains("gpu"));
         let matters = with_devices || case.cpus_per_task().is_some_and(|cpus| cpus > 1);
         let levels = case.has("distribution").unwrap_or_default();
         let decided =

@@ -57,8 +57,8 @@ pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     let threads = threads(case)??;
     let asked = case.asked.as_ref().ok()?;
-    let is_given = case.is_set("cpus-per-task") || case.job_option("cpus-per-task").is_some();
-    let by_devices = case.is_set("cpus-per-gpu") || case.job_option("cpus-per-gpu").is_some();
+    let is_given = case.has_one_of(&["cpus-per-task"]);
+    let by_devices = case.has_one_of(&["cpus-per-gpu"]);
     let cpus = match fewest_in_a_mask(case) {
         Some(listed) => listed,
         None if case.is_list() || by_devices => return None,

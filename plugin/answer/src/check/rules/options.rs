@@ -38,15 +38,12 @@ fn line_of(case: &Case<'_>, given: &Given) -> usize {
 
 /// An option that begins several names.
 fn ambiguous(case: &Case<'_>, given: &Given, names: &[&'static str]) -> Finding {
-    let who = case.command.kind.program().name();
+    let program = case.command.kind.program();
+    let who = program.name();
     let found = format!("{who}: option '--{}' is ambiguous", given.name);
     let names: Vec<_> = names.iter().map(|name| format!("--{name}")).collect();
     let why = format!("it may mean {}; {who} {REFUSED}", names.join(", "));
-    let near = nearest(
-        &given.name,
-        case.command.kind.program(),
-        case.around.release,
-    );
+    let near = nearest(&given.name, program, case.around.release);
     let near = near.and_then(|near| renamed(&case.script.text, case.command, given, near));
     case.warning("misspelt-option", found, &why).or(near)
 }
@@ -65,20 +62,12 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
     }
     let has = |program, release| matches!(long(program, Some(release), &given.name), Found::Option(row) if row.typed() == given.name);
     let others = [Program::Srun, Program::Sbatch, Program::Salloc];
-    if let Some(line) = Release::ALL
-        .into_iter()
-        .rev()
-        .find(|line| has(program, *line))
-    {
-        let why = match line > release {
-            true => {
-                let first = Release::ALL.into_iter().find(|line| has(program, *line));
-                format!(
-                    "Slurm {release} does not have it; {} does",
-                    first.unwrap_or(line)
-                )
-            }
-            false => format!("Slurm {release} does not have it any more; {line} was the last"),
+    let mut lines = Release::ALL.into_iter().filter(|line| has(program, *line));
+    if let Some(first) = lines.next() {
+        let last = lines.next_back().unwrap_or(first);
+        let why = match last > release {
+            true => format!("Slurm {release} does not have it; {first} does"),
+            false => format!("Slurm {release} does not have it any more; {last} was the last"),
         };
         return warning("other-release", why);
     }
@@ -106,18 +95,11 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Repair> {
     let words = job.words.get(given.words.clone())?;
     let typed: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
     let mut edits = job.remove(&case.script.text, given)?;
-    let steps = case
-        .script
-        .commands
-        .iter()
-        .filter(|command| command.kind == Kind::Srun);
-    let mut steps = steps.peekable();
-    steps.peek()?;
-    let without = |step: &&Command| step.given(&given.name).is_none();
-    let inserted: Option<Vec<_>> = steps
-        .filter(without)
-        .map(|step| step.insert(&typed.join(" ")))
-        .collect();
+    let is_step = |command: &&Command| command.kind == Kind::Srun;
+    let steps = case.script.commands.iter().filter(is_step);
+    steps.clone().next()?;
+    let steps = steps.filter(|step| step.given(&given.name).is_none());
+    let inserted: Option<Vec<_>> = steps.map(|step| step.insert(&typed.join(" "))).collect();
     edits.extend(inserted?.concat());
     Some(edits)
 }

@@ -51,10 +51,7 @@ pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
         "gpus-per-task",
         "ntasks-per-gpu",
     ];
-    let is_counted = counts
-        .iter()
-        .any(|name| case.is_set(name) || case.job_option(name).is_some());
-    (!is_counted && case.command.is_complete()).then(|| {
+    (!case.has_one_of(&counts) && case.command.is_complete()).then(|| {
         case.hint(
             "tasks-and-nodes",
             format!("--ntasks-per-socket={most} without -n"),
@@ -68,10 +65,8 @@ pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
     let command = case.command;
     let number = |name: &str| -> Option<u32> {
-        case.has(name)
-            .filter(|_| command.given(name).is_some())?
-            .parse()
-            .ok()
+        command.given(name)?;
+        case.own(name)
     };
     if !case.knows(&["ntasks", "nodes", "ntasks-per-node"]) || case.is_set("nodelist") {
         return None;
