@@ -95,24 +95,22 @@ fn cases(file: &Path) -> Vec<Case> {
                 "CPU_LIST is taken away: --cpuset, over CPU_LIST=0-7 of the default of the partition low".into(),
             ],
         ),
-        (
-            exclusive(&["-p", "plain", "--cpuset=NCPUS=4"]),
-            "0-3",
-            vec![],
-        ),
-        (
-            exclusive(&["-p", "plain", "--cpuset=CPUSET_NAME=MYSET"]),
-            "0-3",
-            vec![],
-        ),
     ]
+}
+
+/// A partition that the site's file does not name adds no words.
+fn plain_cases() -> Vec<Case> {
+    let plain = |cpuset| vec!["-n2", "--exclusive", "-p", "plain", cpuset];
+    let cpusets = ["--cpuset=NCPUS=4", "--cpuset=CPUSET_NAME=MYSET"];
+    cpusets.map(|cpuset| (plain(cpuset), "0-3", vec![])).into()
 }
 
 #[test]
 fn each_word_says_where_it_comes_from() {
     let folder = tempfile::tempdir().unwrap();
     let conf = cluster(folder.path(), SITE);
-    for (asked, cpus, says) in cases(&folder.path().join("cpusets.conf")) {
+    for (asked, cpus, says) in [cases(&folder.path().join("cpusets.conf")), plain_cases()].concat()
+    {
         let found = plan(&words(&conf, &asked), &[]);
         let sets = found["cpusets"]
             .as_object()

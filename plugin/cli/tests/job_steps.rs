@@ -168,6 +168,17 @@ fn a_step_keeps_the_threads_of_its_job() {
     }
 }
 
+/// sbatch drops a hint beside an option that says the same in numbers, and its steps never hear of it.
+#[test]
+fn a_hint_that_the_job_drops_is_not_passed_on() {
+    let step = "srun -n2 --exact ./a";
+    for other in ["--ntasks-per-core=1", "--threads-per-core=2"] {
+        let with = wrapped(&format!("{other} --hint=compute_bound"), step);
+        assert_eq!(with, wrapped(other, step), "{other}");
+        assert_ne!(with, wrapped("--hint=compute_bound", step));
+    }
+}
+
 /// The step of a job that has its node alone.
 fn wrapped(options: &str, step: &str) -> Vec<String> {
     let job = format!("sbatch -n2 -N1 --exclusive {options} --wrap='{step}'");

@@ -19,14 +19,18 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     match list.as_str() {
-        "probe" => return probe(),
+        "probe" => probe(),
         "random" => {
             let seed = std::env::args().nth(2).and_then(|seed| seed.parse().ok());
-            return random_lines(seed.unwrap_or_else(|| fastrand::u64(..1_000_000)));
+            random_lines(seed.unwrap_or_else(|| fastrand::u64(..1_000_000)))
         }
-        _ => {}
+        list => compare(list),
     }
-    let requests = real::requests(&list);
+}
+
+/// The requests of a list, one after the other by task/affinity and by task/berth.
+fn compare(list: &str) -> ExitCode {
+    let requests = real::requests(list);
     let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
     let out = std::env::var_os("BERTH_VM_OUT").map_or_else(std::env::temp_dir, PathBuf::from);
     let topology = out.join("topology.xml");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use berth_srun::Release;
 use berth_srun::line::Trouble;
-use berth_srun::options::{Command as Program, Own, passed_by, variables};
+use berth_srun::options::{Command as Program, Own, drops_hint, passed_by, variables};
 use berth_srun::reading::{Asked, Refused, Setting, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
@@ -56,7 +56,9 @@ impl Settings {
             kept: Kept::typed(THREADS, Some(&threads.to_string())),
             trouble: None,
         });
-        let typed = self.all.iter().filter(|one| one.kept.name != THREADS);
+        let is_dropped = self.all.iter().any(|one| drops_hint(&one.kept.name));
+        let is_kept = |name: &str| name != THREADS && !(name == "hint" && is_dropped);
+        let typed = self.all.iter().filter(|one| is_kept(&one.kept.name));
         let passed = |mut one: Applied| {
             one.kept.variable = Some(passed_by(&one.kept.name, release)?.into());
             one.kept.is_jobs = true;

@@ -193,6 +193,12 @@ pub fn passed_by(name: &str, release: Release) -> Option<&'static str> {
     named(name)?.passed_by(release)
 }
 
+/// Options beside which the command of a job drops its `--hint` (`validate_hint_option`).
+#[must_use]
+pub fn drops_hint(option: &str) -> bool {
+    ["ntasks-per-core", "threads-per-core", "extra-node-info"].contains(&option)
+}
+
 /// The meaning of a long name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {

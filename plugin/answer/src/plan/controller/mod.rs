@@ -12,7 +12,7 @@ use berth_placement::controller::select::{
     self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
 };
 use berth_placement::sets::count::counted;
-use berth_srun::options::{Command as Program, passed_by};
+use berth_srun::options::{Command as Program, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, line};
 
@@ -127,7 +127,10 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
     // A hint and the third part of -B set it too, and the steps then find both variables.
     let threads = job.wanted.options.threads_per_core;
     let threads = threads.and_then(|threads| passed(THREADS, Some(&threads.to_string())));
-    let given = job.given.iter().filter(|given| given.name != THREADS);
+    let mut others = job.given.iter().filter(|given| drops_hint(&given.name));
+    let is_dropped = others.any(|given| given.variable.is_none());
+    let is_passed = |name: &str| name != THREADS && !(name == "hint" && is_dropped);
+    let given = job.given.iter().filter(|given| is_passed(&given.name));
     let given = given.filter_map(|given| passed(&given.name, given.value.as_deref()));
     given.chain(threads).collect()
 }
