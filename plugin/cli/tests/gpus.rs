@@ -36,6 +36,7 @@ fn tasks_see_the_gpus_that_slurm_binds() {
     assert_eq!(eight("--gres=gpu:8 --gpu-bind=closest"), closest);
     assert_eq!(eight("-G 8"), ["0-7"; 8]);
     assert_eq!(eight("-G 8 --gpu-bind=none"), ["0-7"; 8]);
+    assert_eq!(eight("--tres-per-task=gres/gpu:1"), near);
     let map = ["7", "0", "7", "0", "7", "0", "7", "0"];
     assert_eq!(eight("-G 8 --gpu-bind=map_gpu:7,0"), map);
 }
@@ -64,8 +65,23 @@ const NOTED: &[[&str; 3]] = &[
     ],
     [
         "lumi-g",
-        "srun -n2 --gpus-per-node=9 ./a",
-        "9 GPUs on a node that has 8",
+        "srun -n2 --cpus-per-gpu=4 --gpus=2 ./a",
+        "--cpus-per-gpu=4: slurmctld may give other cores or tasks",
+    ],
+    [
+        "pu:8",
+        "sbatch -n2 --gres-flags=enforce-binding --wrap=true",
+        "--gres-flags=enforce-binding: slurmctld may give",
+    ],
+    [
+        "lumi-g",
+        "srun -n2 --ntasks-per-gpu=2 -G1 ./a",
+        "--ntasks-per-gpu=2: slurmctld may give",
+    ],
+    [
+        "pu:8",
+        "srun -n2 --tres-per-task=cpu=2 ./a",
+        "--tres-per-task=cpu=2: slurmctld may give",
     ],
     [
         "lumi-g",
@@ -101,6 +117,26 @@ fn what_a_plan_does_not_know_of_gpus_is_noted() {
                 "{line}: {}",
                 done.stderr
             );
+        }
+    }
+}
+
+#[test]
+fn more_gpus_than_the_node_has_are_refused() {
+    for option in [
+        "--gpus-per-node=9",
+        "--gres=gpu:9",
+        "-N1 --gpus-per-task=5",
+        "-N1 -G 9",
+    ] {
+        let line = format!("srun -n2 {option} ./a");
+        let done = berth(&["plan", "--machine=lumi-g", &line], "");
+        assert_eq!(done.code, 1, "{line}: {}", done.stderr);
+        for part in [
+            "\"Requested node configuration is not available\"",
+            "a node that has 8",
+        ] {
+            assert!(done.stderr.contains(part), "{line}: {}", done.stderr);
         }
     }
 }

@@ -12,16 +12,27 @@ use super::step::{Planned, PlannedStep};
 use crate::question::Question;
 use crate::text;
 
-/// The options that concern GPUs.
-const OPTIONS: [&str; 8] = [
+/// The options that say which GPUs a step has, and how tasks see them.
+const OPTIONS: &[&str] = &[
     "gpus",
     "gpus-per-node",
     "gpus-per-socket",
     "gpus-per-task",
+    "tres-per-task",
     "gres",
     "gpu-bind",
     "tres-bind",
     "ntasks-per-gpu",
+];
+
+/// The options by which slurmctld gives other cores or tasks for the GPUs, in ways that are not modelled.
+const FOR_GPUS: &[&str] = &[
+    "cpus-per-gpu",
+    "gres-flags",
+    "mem-per-gpu",
+    "ntasks-per-gpu",
+    "ntasks-per-tres",
+    "tres-per-task",
 ];
 
 /// The options as they were given.
@@ -29,7 +40,7 @@ struct Options(Vec<(&'static str, String)>);
 
 impl Options {
     /// Those of the request; its job passes the others on.
-    fn of(args: &Question) -> Self {
+    fn given(args: &Question, names: &[&'static str]) -> Self {
         let own = args.srun.kept();
         let job = args.job_line().and_then(Result::ok);
         let of_job = job.map(|job| job.given.clone()).unwrap_or_default();
@@ -40,8 +51,14 @@ impl Options {
             let found = typed.or_else(|| passed().map(|given| given.value.clone()))?;
             Some((name, found.unwrap_or_default()))
         };
-        let mut all: Vec<_> = OPTIONS.into_iter().filter_map(value).collect();
-        all.retain(|(name, value)| *name != "gres" || gpus_of_gres(value).is_some());
+        Self(names.iter().copied().filter_map(value).collect())
+    }
+
+    /// Those that give the step GPUs.
+    fn of(args: &Question) -> Self {
+        let Self(mut all) = Self::given(args, OPTIONS);
+        let has_list = |name: &str| ["gres", "tres-per-task"].contains(&name);
+        all.retain(|(name, value)| !has_list(name) || gpus_of_gres(value).is_some());
         Self(all)
     }
 
@@ -60,13 +77,25 @@ impl Options {
     fn count(&self, nodes: u32, planned: &Planned, on: &Node) -> Option<u32> {
         let number = |name| self.value(name).map(number);
         let on_node = number("gpus-per-node").or_else(|| gpus_of_gres(self.value("gres")?));
-        let by_task = || Some(number("gpus-per-task")?.saturating_mul(planned.tasks));
+        let by_task = || Some(self.of_task()?.saturating_mul(planned.tasks));
         let by_socket = || Some(number("gpus-per-socket")?.saturating_mul(on.shape().sockets));
         match on_node.or_else(by_task).or_else(by_socket) {
             Some(count) => Some(count),
             None if nodes > 1 && self.value("gpus").is_some() => None,
             None => Some(number("gpus").unwrap_or_else(|| places(on).len() as u32)),
         }
+    }
+
+    /// The GPUs of a task.
+    fn of_task(&self) -> Option<u32> {
+        let typed = self.value("gpus-per-task").map(number);
+        typed.or_else(|| gpus_of_gres(self.value("tres-per-task")?))
+    }
+
+    /// Whether each node must have the count, and no other node may have a part of it.
+    fn is_of_node(&self, args: &Question) -> bool {
+        let names = ["gpus-per-node", "gres", "gpus-per-socket"];
+        args.srun.nodes.is_some() || names.iter().any(|name| self.value(name).is_some())
     }
 
     /// `--tres-bind` as srun makes it of the options.
@@ -77,13 +106,14 @@ impl Options {
         };
         let typed = self.value("tres-bind").map(String::from);
         let gpu = || Some(format!("{name}{}", self.value("gpu-bind")?));
-        let each = |option: &str, word: &str| {
-            let count = number(self.value(option)?);
-            Some(format!("{name}{word}:{count}"))
+        let single = || {
+            let count = number(self.value("ntasks-per-gpu")?);
+            Some(format!("{name}single:{count}"))
         };
         let found = typed.or_else(gpu);
-        let found = found.or_else(|| each("gpus-per-task", "per_task"));
-        let found = found.or_else(|| each("ntasks-per-gpu", "single"));
+        let per_task = || Some(format!("{name}per_task:{}", self.of_task()?));
+        let found = found.or_else(per_task);
+        let found = found.or_else(single);
         found.unwrap_or_default()
     }
 }
@@ -159,8 +189,35 @@ pub(super) fn seen(
     tasks.seen().unwrap_or_default()
 }
 
+/// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.
+pub(super) fn refused(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
+    let options = Options::of(args);
+    let planned = step.planned().iter().max_by_key(|planned| planned.tasks)?;
+    let on = planned.on(on);
+    let has = places(on).len() as u32;
+    let count = options.count(step.node_count(), planned, on)?;
+    (has > 0 && count > has && options.is_of_node(args)).then(|| {
+        format!(
+            "slurmctld refuses the job: \"Requested node configuration is not available\"; {}: {} on a node that \
+             has {has}",
+            options.shown(),
+            counted(count, "GPU")
+        )
+    })
+}
+
+/// What a plan does not have of the options.
+pub(super) fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let without = Options::given(args, FOR_GPUS);
+    let without = (!without.0.is_empty()).then(|| {
+        let shown = without.shown();
+        format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
+    });
+    note(args, on, step).into_iter().chain(without).collect()
+}
+
 /// What the GPUs of a plan rest on, or why it has none.
-pub(super) fn note(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
+fn note(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
     let options = Options::of(args);
     let planned = step.planned().iter().max_by_key(|planned| planned.tasks)?;
     let on = planned.on(on);
@@ -182,7 +239,7 @@ pub(super) fn note(args: &Question, on: &Node, step: &PlannedStep) -> Option<Str
             "{shown}: slurmctld chooses how many GPUs each node gives, so the plan does not show them{cores}"
         ),
         Some(count) if count as usize > has => format!(
-            "{shown}: {} on a node that has {has}; slurmctld refuses that",
+            "{shown}: {} on a node that has {has}; the job waits for more nodes",
             counted(count, "GPU")
         ),
         _ if gpu_bind(&options.bind(release), reading(release)).is_none() => {

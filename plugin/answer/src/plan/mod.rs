@@ -189,7 +189,10 @@ pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
         return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }
     Ok(match step(args, on)? {
-        Ok(step) => Answer::Planned(Box::new(step)),
+        Ok(step) => match gpu_options::refused(args, on, &step) {
+            Some(why) => Answer::Refused(why),
+            None => Answer::Planned(Box::new(step)),
+        },
         Err(why) => Answer::Refused(match unmet(args, on) {
             Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
                 format!("{why}; {unmet}")
@@ -234,7 +237,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(owns::core_spec(args).map(String::from));
     notes.extend(foreign_notes::notes(args));
-    notes.extend(gpu_options::note(args, on, step));
+    notes.extend(gpu_options::notes(args, on, step));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());

@@ -43,7 +43,7 @@ rows! {
     "context" Value ALL;
     "contiguous" Nothing ALL { effect: Modelled };
     "cpu-freq" Value ALL;
-    "cpus-per-gpu" Value ALL { effect: Unmodelled, grows: true, variables: job!("CPUS_PER_GPU") };
+    "cpus-per-gpu" Value ALL { effect: Gpus, grows: true, variables: job!("CPUS_PER_GPU") };
     "deadline" Value ALL;
     "debugger-test" Nothing SRUN;
     "delay-boot" Value ALL;
@@ -71,7 +71,7 @@ rows! {
     "gpus-per-socket" Value ALL { effect: Gpus, grows: true, variables: job!("GPUS_PER_SOCKET") };
     "gpus-per-task" Value ALL { effect: Gpus, grows: true, variables: job!("GPUS_PER_TASK") };
     "gres" Value ALL { effect: Gpus, grows: true, variables: job!("GRES") };
-    "gres-flags" Value ALL { effect: Unmodelled, variables: job!("GRES_FLAGS") };
+    "gres-flags" Value ALL { effect: Gpus, variables: job!("GRES_FLAGS") };
     "help" 'h' Nothing ALL;
     "het-group" Value SRUN { alias: Some("pack-group"), effect: Unmodelled };
     "hold" 'H' Nothing ALL { effect: Unmodelled };
@@ -92,7 +92,7 @@ rows! {
     "mcs-label" Value ALL;
     "mem" Value ALL { effect: Modelled, variables: job!("MEM_PER_NODE") };
     "mem-per-cpu" Value ALL { effect: Modelled, grows: true, variables: job!("MEM_PER_CPU") };
-    "mem-per-gpu" Value ALL { effect: Unmodelled, variables: job!("MEM_PER_GPU") };
+    "mem-per-gpu" Value ALL { effect: Gpus, variables: job!("MEM_PER_GPU") };
     "mem-update" Value ALL { since: V26_05 };
     "mincpus" Value ALL { effect: Modelled, grows: true };
     "mpi" Value SRUN;
@@ -106,8 +106,8 @@ rows! {
     "no-requeue" Nothing SBATCH;
     "no-shell" Nothing SALLOC;
     "nodefile" 'F' Value ALL { effect: Unmodelled };
-    "ntasks-per-gpu" Value ALL { effect: Unmodelled };
-    "ntasks-per-tres" Value ALL { effect: Unmodelled };
+    "ntasks-per-gpu" Value ALL { effect: Gpus };
+    "ntasks-per-tres" Value ALL { effect: Gpus };
     "oom-kill-step" Attached ALL { since: V24_11 };
     "open-mode" Value SRUN_SBATCH;
     "output" 'o' Value SRUN_SBATCH;
@@ -152,7 +152,7 @@ rows! {
     "tmp" Value ALL { effect: Unmodelled };
     "treewidth" Value SRUN { since: V23_11 };
     "tres-bind" Value ALL { since: V23_11 };
-    "tres-per-task" Value ALL { since: V23_02, effect: Unmodelled, grows: true, variables: job!("TRES_PER_TASK") };
+    "tres-per-task" Value ALL { since: V23_02, effect: Gpus, grows: true, variables: job!("TRES_PER_TASK") };
     "uid" Value SBATCH { since: V23_02 };
     "uid" Value ALL { until: V22_05 };
     "unbuffered" 'u' Nothing SRUN;

@@ -45,10 +45,10 @@ pub fn client(command: Command) -> Client {
 /// ```
 /// use berth_srun::{Release, line, options::Command, reading::selection};
 ///
-/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--cpus-per-gpu=1"], Command::Salloc, None);
+/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--switches=1"], Command::Salloc, None);
 /// let found = selection::read(&line, Release::V22_05).unwrap();
 /// assert_eq!(found.options.tasks, Some(4));
-/// assert_eq!(found.unmodelled, ["--cpus-per-gpu"]);
+/// assert_eq!(found.unmodelled, ["--switches"]);
 /// ```
 ///
 /// # Errors
