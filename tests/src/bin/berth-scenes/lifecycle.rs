@@ -220,9 +220,8 @@ pub fn unknown_line() -> Outcome {
     let cluster = Cluster::builder().plugin(&object).plugstack(Some("")).up();
     let all = whole_node(&cluster, &[], "-n2 --cpu-bind=cores");
     assert_eq!(all_cpus(&all), lists(&["0-15", "0-15"]), "nobody binds");
-    // What needs none of Slurm's records is served all the same.
-    let bound = whole_node(&cluster, &[], "-n2 --binding=linear:2");
-    assert_eq!(all_cpus(&bound), lists(&["0-3", "4-7"]));
+    let asked = whole_node(&cluster, &[], "-n2 --binding=linear:2");
+    assert_eq!(all_cpus(&asked), lists(&["0-15", "0-15"]), "nor here");
     let job = cluster.sbatch(&["-n1"], "echo ran");
     assert_eq!(job.output, "ran\n");
     let log = cluster.slurmd_log();
