@@ -34,7 +34,7 @@ pub trait World {
     /// Why nobody knows.
     fn gpus(&self, job: &OwnJob) -> Result<GpusOfJob, String>;
 
-    /// The release line of Slurm there, as far as berth knows it.
+    /// The release line of Slurm on that machine; none if it is unknown.
     fn release(&self) -> Release {
         Release::NEWEST
     }

@@ -1,14 +1,14 @@
 //! A step's request, as its launch request has it: Slurm's own words, berth's options, the devices and the cpuset
 //! that Slurm and the job give it. Nonsense is refused here.
 
-use berth_placement::sets::limits::{LIST_BYTES, NEAR_BYTES};
+use berth_placement::sets::limits::NEAR_BYTES;
 use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
 use crate::message::options::Own;
-use crate::message::step::{CpuBindWords, Step};
-use crate::message::{bits, inherited, routes};
+use crate::message::step::Step;
+use crate::message::{inherited, routes};
 use crate::planning::ours::Ours;
 use crate::planning::{convert, device_order, memory};
 use crate::site::settings::Settings;
@@ -49,7 +49,6 @@ pub(super) fn asked(
     let share = (tasks, share.allocation);
     let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let came = came(slurm, launch, inherited);
     let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
     let cpuset = cpuset.map_err(refused)?;
     let found = ours(launch, (&options, &request.cpu_bind), settings);
@@ -67,13 +66,17 @@ pub(super) fn asked(
     if let Some(cpuset) = &cpuset {
         cpuset.put(&mut request);
     }
+    // Without a --near nobody orders them.
+    let gpus = request.near.as_ref();
+    let gpus = gpus.map(|_| device_order::given(launch, near.has_gpus));
+    let gpus = gpus.unwrap_or_default();
     let notes = [ours_note, memory_note.map(String::from)];
     let step = Step {
-        came: Some(came),
+        came: None,
         overlaps: routes::overlaps(&options),
         confine,
         cpuset: cpuset.map(|cpuset| cpuset.wish),
-        gpus: device_order::given(launch, near.has_gpus),
+        gpus,
         near_notes: near.notes(request.near.as_ref()),
         request,
     };
@@ -83,21 +86,6 @@ pub(super) fn asked(
         pool,
         notes: notes.into_iter().flatten().collect(),
     })
-}
-
-/// The binding in Slurm's own words. A list that came back from the step around it is none.
-fn came(slurm: Abi, launch: &LaunchRequest<'_>, inherited: bool) -> CpuBindWords {
-    let bits = u32::from(launch.cpu_bind_type());
-    match inherited {
-        true => CpuBindWords {
-            bits: bits & !bits::modes(slurm.layout),
-            list: None,
-        },
-        false => CpuBindWords {
-            bits,
-            list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
-        },
-    }
 }
 
 /// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.

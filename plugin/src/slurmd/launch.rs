@@ -18,6 +18,7 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
 use crate::message::handover::{Handover, InPool};
 use crate::message::seal::Whose;
+use crate::message::step::{CpuBindWords, Step};
 use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, memory};
@@ -148,8 +149,15 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         ..Handover::default()
     };
     if asked.step.looks_at_others(node.rules().fixes) {
+        let came = CpuBindWords {
+            bits: launch.cpu_bind_type().into(),
+            list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
+        };
         leave_open(slurm, launch, &plan)?;
-        handover.undecided = Some(asked.step);
+        handover.undecided = Some(Step {
+            came: Some(came),
+            ..asked.step
+        });
     } else {
         handover.decided(&asked.step, &plan, settings.confine);
         write(slurm, launch, &plan, node.counts_cores())?;

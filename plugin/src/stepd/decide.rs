@@ -291,16 +291,17 @@ impl Case<'_> {
             .binding
             .as_ref()
             .is_some_and(|binding| binding.strict || rules.refuse_failed_binding);
-        let refuses_cpuset = ask.cpuset.is_some() && rules.cpuset_fail == CpusetFail::Refuse;
+        // The site's own cpusets are shared.
+        let is_chosen = job_cpuset::is_chosen_here(ask);
+        let refuses_cpuset = is_chosen && rules.cpuset_fail == CpusetFail::Refuse;
         log::error!("{why}; berth binds cores without knowing which cores other steps have");
         if is_strict || refuses_cpuset {
             return Err(Failed::Refused(ledger::NOT_KNOWN.into()));
         }
         let refused = |why: Refusal| Failed::Refused(why.to_string());
         let plan = self.who.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
-        let is_chosen = ask.binding.is_some() || ask.cpuset.is_some();
         let mut decided = self.decided(ask.clone(), plan);
-        decided.said = is_chosen.then(|| ledger::UNKNOWN_OTHERS.into());
+        decided.said = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
         Ok(decided)
     }
 }

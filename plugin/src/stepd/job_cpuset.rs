@@ -219,7 +219,7 @@ impl Wanted<'_> {
 }
 
 /// Whether this node chooses the cpuset, for the ledger: the site's own cpusets are shared.
-fn is_chosen_here(ask: &Request) -> bool {
+pub(super) fn is_chosen_here(ask: &Request) -> bool {
     matches!(ask.cpuset, Some(StepCpuset::Choose(_)))
 }
 

@@ -221,7 +221,7 @@ pub fn different(all: &[Compared]) -> u32 {
     wrong
 }
 
-/// What is said of each step of a script.
+/// The answer of `berth plan` for each step of a script.
 fn steps_of(plan: &mut Command) -> Option<Vec<String>> {
     let done = Done::from(plan.output().expect("berth plan runs"));
     let json: Value = serde_json::from_str(&done.stdout).ok()?;

@@ -35,13 +35,13 @@ pub use tried::No;
 /// The most letters of options that stay on every line.
 const MOST_LETTERS: usize = 4096;
 
-/// What advice is asked for.
+/// A request for advice.
 pub struct Wanted<'a> {
     /// The options that stay on every line.
     pub plan: &'a PlanArgs,
     /// The words as they were typed.
     pub words: &'a [String],
-    /// What kind of program the lines are for.
+    /// The kind of program that the lines start.
     pub goal: Goal,
     /// The most lines to show.
     pub lines: usize,

@@ -84,7 +84,7 @@ fn counts(advice: &Advice) -> String {
 }
 
 impl Advice {
-    /// What to know of a line: its allocation if the first line has another one, its costs, and what must hold.
+    /// Remarks on a line: its allocation if the first line has another one, its costs and its conditions.
     fn about(&self, one: &Tried, first: &Tried) -> impl Iterator<Item = String> {
         let costs = costs(self.criteria(), &one.figures);
         let costs = match costs.is_empty() {

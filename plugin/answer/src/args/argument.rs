@@ -60,7 +60,7 @@ pub(super) fn taking(arg: Arg, takes: Takes) -> Arg {
     }
 }
 
-/// What `--help` says of an option of Slurm's: more than the summary, and its values.
+/// The long help of one of Slurm's options: its details and its values.
 fn with_values(row: &Row) -> String {
     let mut text = match row.description {
         "" => row.summary.to_string(),

@@ -69,7 +69,7 @@ impl Finding {
         }
     }
 
-    /// The same as a hint, where that is enough.
+    /// This finding as a hint, where a hint is enough.
     pub(crate) fn hint_if(mut self, is_enough: bool) -> Self {
         if is_enough {
             self.level = Level::Hint;

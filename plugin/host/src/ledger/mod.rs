@@ -245,8 +245,8 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
     Ok(Session::read(&file, None)?.all())
 }
 
-/// Whether an entry without a lock on its slot is of a living step. Locks are not to be had on every file system; then
-/// its process counts. A number of another PID namespace has no process here.
+/// Whether an entry without a lock on its slot is of a living step. Some file systems have no such locks:
+/// there an entry lives as long as its process. A number of another PID namespace has no process here.
 fn lives(entry: &Look, read_at: u64) -> bool {
     match entry.stepd {
         Some(stepd) => stepd.is_alive(),
