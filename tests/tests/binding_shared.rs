@@ -315,7 +315,7 @@ fn a_ledger_that_fails_costs_no_launch() {
     };
     let base = cluster.folder().join("run/berth");
     let node = std::fs::read_dir(&base).unwrap().flatten().next().unwrap();
-    let ledger = node.path().join("ledger.1");
+    let ledger = node.path().join("steps.lock");
     let script = "echo $BERTH_CPUS";
     let ask = ["-n1", "-c1", "--binding=linear:1", "sh", "-c", script];
     std::fs::create_dir(&ledger).unwrap();
@@ -335,8 +335,9 @@ fn a_ledger_that_fails_costs_no_launch() {
         &[0xff; 9000],
         b"",
     ] {
-        std::fs::write(&ledger, damage).unwrap();
-        std::fs::set_permissions(&ledger, Permissions::from_mode(0o600)).unwrap();
+        let file = node.path().join("steps/9.0");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, damage).unwrap();
         // srun says something of a job that has to wait for the one before it.
         cluster.wait_idle();
         let step = cluster.srun(&ask);

@@ -179,7 +179,8 @@ for file in \"$1\"/*/*; do
     : >> \"$file\" && echo \"wrote $file\"
 done 2> /dev/null
 ls \"$1\"/*/jobs 2> /dev/null && echo listed the jobs
-cat \"$1\"/*/ledger* 2> /dev/null && echo read the ledger
+ls \"$1\"/*/steps 2> /dev/null && echo listed the steps
+cat \"$1\"/*/steps/* \"$1\"/*/steps.lock 2> /dev/null && echo read the ledger
 cat \"$1\"/*/jobs/$2.node 2> /dev/null && echo \"read another user's facts\"
 cat \"$1\"/*/jobs/$3.node > /dev/null 2>&1 || echo no facts of its own";
 

@@ -48,6 +48,16 @@ fn started(program: &mut Command, role: &str, base: &Path) -> Child {
     child
 }
 
+/// The files of the steps.
+fn files(dir: &StateDir) -> Vec<String> {
+    let files = fs::read_dir(dir.path().join(NAME)).unwrap();
+    let name =
+        |file: std::io::Result<fs::DirEntry>| file.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<_> = files.map(name).collect();
+    names.sort();
+    names
+}
+
 fn go_on(child: &mut Child) {
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     child.wait().unwrap();
@@ -77,14 +87,26 @@ fn another_process() {
             held.set_task(std::process::id() as i32).unwrap();
             kept = Some(held);
         }
+        "stepd in its cgroup" => {
+            let cgroup = std::env::var("CGROUP").unwrap();
+            fs::write(
+                format!("{cgroup}/cgroup.procs"),
+                std::process::id().to_string(),
+            )
+            .unwrap();
+            kept = Some(hold(&ledger, entry(1, "0-1")));
+            // A task, which lives on for itself.
+            let mut task = Command::new("sleep");
+            task.arg("600").stdout(Stdio::null()).stderr(Stdio::null());
+            drop(task.spawn().unwrap());
+        }
         "looks" => assert_eq!(live(&ledger, "0-2"), [1, 2]),
         "full" => {
             add(&ledger, entry(1, "0"));
             // As on a disk without room: what is there stays, nothing can be added.
-            let size = fs::metadata(dir.path().join(NAME)).unwrap().len();
             let limit = libc::rlimit {
-                rlim_cur: size,
-                rlim_max: size,
+                rlim_cur: 100,
+                rlim_max: 100,
             };
             // SAFETY: both calls read what is passed, and this process does nothing else.
             unsafe {
@@ -119,7 +141,7 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
         assert_eq!(live(&slurmd, "2-5"), Vec::<u32>::new(), "elsewhere");
         // A slurmd that was started anew sees the same.
         let again = Ledger::open(&node.dir).unwrap();
-        let entries = again.session(PATIENCE).unwrap().all();
+        let entries = again.session(PATIENCE).unwrap().entries().to_vec();
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].stepd.unwrap().pid, stepd.id() as i32);
         let task = entries[0].task.map(|task| task.pid);
@@ -134,11 +156,51 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
             assert_eq!(live(ledger, "0-1"), Vec::<u32>::new(), "killed: {killed}");
         }
     }
-    let size = || fs::metadata(node.dir.path().join(NAME)).unwrap().len();
-    let before = size();
     let ledger = Ledger::open(&node.dir).unwrap();
     add(&ledger, entry(2, "0"));
-    assert_eq!(size(), before, "a free slot is used again");
+    assert_eq!(
+        files(&node.dir),
+        ["2.0.4294967294"],
+        "the next one removes the dead"
+    );
+}
+
+/// A slurmstepd is killed, and its tasks live on: they have their cores until the last of them has ended.
+#[test]
+fn tasks_that_outlive_their_slurmstepd_keep_their_cores() {
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/freezer"].map(Path::new);
+    let root = roots
+        .into_iter()
+        .find(|root| root.join("cgroup.procs").exists());
+    let name = format!("berth-ledger-{}", std::process::id());
+    let above = root.unwrap_or(roots[0]).join(name);
+    let step = above.join("step_0");
+    let made = fs::create_dir_all(&step);
+    if root.is_none() || made.is_err() {
+        return eprintln!("skipped: no cgroup can be made here: {made:?}");
+    }
+    let node = node();
+    let base = node.dir.path().parent().unwrap().to_path_buf();
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.env("CGROUP", &step);
+    let mut stepd = started(&mut program, "stepd in its cgroup", &base);
+    let ledger = Ledger::open(&node.dir).unwrap();
+    assert_eq!(live(&ledger, "0"), [1]);
+    stepd.kill().unwrap();
+    stepd.wait().unwrap();
+    let tasks = fs::read_to_string(step.join("cgroup.procs")).unwrap();
+    let task: i32 = tasks.trim().parse().expect("one task");
+    assert_eq!(live(&ledger, "0"), [1], "its task runs");
+    kill(Pid::from_raw(task), Signal::SIGKILL).unwrap();
+    while !fs::read_to_string(step.join("cgroup.procs"))
+        .unwrap()
+        .is_empty()
+    {
+        std::thread::yield_now();
+    }
+    assert_eq!(live(&ledger, "0"), Vec::<u32>::new());
+    fs::remove_dir(&step).unwrap();
+    fs::remove_dir(&above).unwrap();
 }
 
 #[test]
@@ -206,7 +268,6 @@ fn many_at_once_lose_nothing() {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
                     let mut session = ledger.session(PATIENCE).unwrap();
-                    session.others(entry.step, &set("0"));
                     std::mem::forget(session.hold(entry).unwrap());
                 }
             });
@@ -235,7 +296,7 @@ fn suspended_jobs_take_nothing() {
     let mut held = hold(&ledger, entry(1, "0-1"));
     held.set_task(task.id() as i32).unwrap();
     let occupied = || {
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         session.others(step(2, 0), &set("0-3")).now()
     };
     let taken = occupied();
@@ -261,12 +322,12 @@ fn suspended_jobs_take_nothing() {
     assert_eq!(occupied().taken, set("0-1"));
     held.set_suspended(true).unwrap();
     let again = Ledger::open(&node.dir).unwrap();
-    let mut session = again.session(PATIENCE).unwrap();
+    let session = again.session(PATIENCE).unwrap();
     assert!(session.held_by_others(9).0.is_empty(), "it is suspended");
     held.set_cpus(&session, set("4-5"), 3).unwrap();
     drop(session);
     assert_eq!(occupied().taken, CpuSet::new(), "it went elsewhere");
-    let mut session = again.session(PATIENCE).unwrap();
+    let session = again.session(PATIENCE).unwrap();
     let (taken, exclusive) = session.held_by_others(9);
     assert_eq!((taken, exclusive), (set("4-5"), set("4-5")));
     assert!(session.held_by_others(1).0.is_empty(), "its own");
@@ -292,7 +353,7 @@ fn memory_that_other_jobs_want_is_seen_wherever_their_cpus_are() {
     add(&ledger, wants(2, true, "8"));
     add(&ledger, wants(3, false, "4"));
     add(&ledger, entry(4, "5"));
-    let mut session = ledger.session(PATIENCE).unwrap();
-    let mut of = |job| session.memory_cpus(job).to_string();
+    let session = ledger.session(PATIENCE).unwrap();
+    let of = |job| session.memory_cpus(job).to_string();
     assert_eq!([of(1), of(2), of(9)], ["8", "0-1", "0-1,8"]);
 }

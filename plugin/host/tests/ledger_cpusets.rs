@@ -27,7 +27,7 @@ fn a_step_sees_that_its_job_waits() {
     let node = node();
     let beside = |number| {
         let ledger = Ledger::open(&node.dir).unwrap();
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         session.beside(step(1, number))
     };
     let found = |generation, runs| Some(Beside { generation, runs });
@@ -128,8 +128,7 @@ fn tasks_that_cgroup_v1_has_frozen() {
 fn every_change_is_seen() {
     let node = node();
     let now = || content(&node.dir).unwrap();
-    assert_eq!(now(), 0, "there is no ledger");
-    let mut seen = vec![0];
+    let mut seen = vec![now()];
     let mut changed = || {
         let now = now();
         assert!(!seen.contains(&now), "{seen:?}");
@@ -145,7 +144,7 @@ fn every_change_is_seen() {
     let other = in_cpuset(&node, 2, 0);
     changed();
     other.release().unwrap();
-    changed();
+    assert_eq!(now(), seen[3], "it is as before");
 }
 
 /// While a job goes on, some of its slurmstepds have heard of it and others have not: it holds its CPUs, whichever step
@@ -161,7 +160,7 @@ fn a_job_that_goes_on_holds_its_cpus_at_once() {
         }
         let taken = || {
             let ledger = Ledger::open(&node.dir).unwrap();
-            let mut session = ledger.session(PATIENCE).unwrap();
+            let session = ledger.session(PATIENCE).unwrap();
             let others = session.others(step(2, 0), &set("0-15"));
             others.now().taken.to_string()
         };
@@ -196,7 +195,7 @@ fn a_step_sees_that_others_got_its_jobs_cpus() {
     let mut second = in_cpuset(&node, 1, 1);
     let is_taken = |job| {
         let ledger = Ledger::open(&node.dir).unwrap();
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         session.is_taken(job)
     };
     assert!(!is_taken(1), "nobody else is there");

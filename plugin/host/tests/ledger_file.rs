@@ -4,101 +4,107 @@
 mod ledger_node;
 
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
-use berth_host::ledger::{Kind, Ledger, NAME, Process, public};
+use berth_host::ledger::{Kind, Ledger, NAME, Process, look, public};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{Machine, Numbering, SocketKind};
 
-use ledger_node::{PATIENCE, add, entry, live, node};
+use ledger_node::{Node, PATIENCE, add, entry, hold, live, node};
 
+fn file(node: &Node, name: &str) -> PathBuf {
+    node.dir.path().join(NAME).join(name)
+}
+
+/// Whatever stands in the folder: what is whole and locked counts, and the next step that is written removes the rest.
 #[test]
-fn torn_foreign_and_cut_files() {
+fn torn_and_foreign_files() {
     let node = node();
-    let path = node.dir.path().join(NAME);
-    for (bytes, foreign) in [
-        (&b""[..], false),
-        (b"B", false),
-        (
-            b"somebody else's notes, which are long enough for a head and some slots of it",
-            true,
-        ),
-        (&[0xff; 5000], true),
-    ] {
-        fs::write(&path, bytes).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let ledger = Ledger::open(&node.dir).unwrap();
-        assert_eq!(ledger.was_foreign(), foreign);
-        add(&ledger, entry(1, "0"));
-        assert_eq!(live(&ledger, "0"), [1]);
-        assert!(!Ledger::open(&node.dir).unwrap().was_foreign());
-    }
     let ledger = Ledger::open(&node.dir).unwrap();
-    add(&ledger, entry(2, "0"));
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    let length = file.metadata().unwrap().len();
-    // Half of the last record never came; every bit of the first may be wrong.
-    file.set_len(length - 100).unwrap();
-    assert_eq!(live(&ledger, "0"), [1]);
-    for at in (96 + 8..96 + 72).step_by(7) {
-        let whole = fs::read(&path).unwrap();
-        file.write_all_at(&[!whole[at]], at as u64).unwrap();
-        assert_eq!(live(&ledger, "0"), Vec::<u32>::new(), "byte {at}");
-        fs::write(&path, whole).unwrap();
-        assert_eq!(live(&ledger, "0"), [1]);
-    }
-    file.set_len(0).unwrap();
-    let ledger = Ledger::open(&node.dir).unwrap();
-    assert_eq!(live(&ledger, "0"), Vec::<u32>::new());
-    // Another boot's.
     add(&ledger, entry(1, "0"));
-    file.write_all_at(b"00000000-", 24).unwrap();
-    let ledger = Ledger::open(&node.dir).unwrap();
-    assert!(!ledger.was_foreign());
-    assert_eq!(live(&ledger, "0"), Vec::<u32>::new());
+    let whole = fs::read(file(&node, "1.0.4294967294")).unwrap();
+    let foreign = [
+        &b""[..],
+        b"{",
+        b"somebody else's notes\n",
+        &[0xff; 5000],
+        &whole[..whole.len() - 1],
+        &whole,
+    ];
+    for (at, bytes) in foreign.into_iter().enumerate() {
+        fs::write(file(&node, &format!("{}.0", at + 10)), bytes).unwrap();
+        assert_eq!(live(&ledger, "0"), [1], "{at}");
+    }
+    let mut held = hold(&ledger, entry(2, "0"));
+    let names = fs::read_dir(node.dir.path().join(NAME)).unwrap();
+    assert_eq!(names.count(), 2, "nobody has a lock on the others");
+    // Half of a line more is none.
+    let mut options = fs::OpenOptions::new();
+    let path = file(&node, "2.0.4294967294");
+    options
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"{\"cpus\":\"ff")
+        .unwrap();
+    assert_eq!(live(&ledger, "0"), [1, 2]);
+    // Removed by an administrator.
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(held.set_task(1), Err(LedgerError::Lost(_))));
+    assert_eq!(live(&ledger, "0"), [1]);
+    held.release().unwrap();
 }
 
 #[test]
 fn users_can_neither_write_nor_read_it() {
     let node = node();
-    let path = node.dir.path().join(NAME);
+    let path = node.dir.path().join("steps.lock");
     let ledger = Ledger::open(&node.dir).unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let told = Ledger::open(&node.dir).unwrap_err().to_string();
-    assert!(told.contains("cannot be trusted"), "{told}");
+    add(&ledger, entry(1, "0"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&node.dir.path().join(NAME)), 0o700);
+    assert_eq!(mode(&file(&node, "1.0.4294967294")), 0o600);
+    for wrong in [0o666, 0o644] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(wrong)).unwrap();
+        let told = Ledger::open(&node.dir).unwrap_err().to_string();
+        assert!(told.contains("only root may open it"), "{told}");
+    }
     fs::remove_file(&path).unwrap();
-    let mut session = ledger.session(PATIENCE).unwrap();
-    let gone = session.hold(entry(1, "0"));
-    assert!(gone.is_err(), "removed by an administrator");
-    drop(session);
+    let gone = ledger.session(PATIENCE).unwrap_err();
+    assert!(
+        matches!(gone, LedgerError::Lost(_)),
+        "removed by an administrator"
+    );
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
     let told = Ledger::open(&node.dir).unwrap_err().to_string();
     assert!(told.contains("opening it failed"), "{told}");
     fs::remove_file(&path).unwrap();
+    let steps = node.dir.path().join(NAME);
+    fs::set_permissions(&steps, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(Ledger::open(&node.dir).is_err() && look(&node.dir).is_err());
     let gone = StateDir::new(&node.dir.path().join("no"), "n1").unwrap();
     assert!(Ledger::open(&gone).is_err());
 }
 
+/// A job that was begun again has a step of a number that lives on.
 #[test]
-fn a_ledger_that_others_can_open_is_not_used() {
-    let node = node();
-    drop(Ledger::open(&node.dir).unwrap());
-    let path = node.dir.path().join(NAME);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let told = Ledger::open(&node.dir).unwrap_err().to_string();
-    assert!(told.contains("only root may open it"), "{told}");
-    assert!(berth_host::ledger::look(&node.dir).is_err());
-}
-
-#[test]
-fn more_cpus_than_there_is_room_for_are_said() {
+fn steps_of_one_number_stand_beside_each_other() {
     let node = node();
     let ledger = Ledger::open(&node.dir).unwrap();
-    let far = ledger.session(PATIENCE).unwrap().hold(entry(1, "60000"));
-    assert!(matches!(far, Err(LedgerError::TooManyCpus(_))));
-    add(&ledger, entry(1, "1023"));
-    assert_eq!(live(&ledger, "1000-1023"), [1]);
+    let (first, second) = (
+        hold(&ledger, entry(1, "0")),
+        hold(&ledger, entry(1, "60000")),
+    );
+    assert_eq!(live(&ledger, "0,60000"), [1, 1]);
+    first.release().unwrap();
+    assert_eq!(
+        (live(&ledger, "0").len(), live(&ledger, "60000").len()),
+        (0, 1)
+    );
+    second.release().unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use berth_placement::sets::limits::HANDOVER_BYTES;
 use berth_placement::{Binding, Chosen, CpuSet, DeviceOrder, MemBind};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::message::in_cpuset::{InCpuset, InLedger};
+pub(crate) use crate::message::in_cpuset::InCpuset;
 pub(crate) use crate::message::in_pool::InPool;
 use crate::message::step::Step;
 

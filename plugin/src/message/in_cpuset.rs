@@ -1,5 +1,6 @@
 //! The cpuset that a step runs in, as slurmstepd has chosen it.
 
+use berth_host::ledger::Cpuset;
 use berth_placement::{CpuSet, NodeSet, SetMemory};
 
 /// A cpuset that a step runs in.
@@ -12,18 +13,9 @@ pub(crate) struct InCpuset {
     pub mems: NodeSet,
     pub memory: SetMemory,
     /// Its entry in the ledger; the site's own cpusets have none.
-    pub held: Option<InLedger>,
+    pub held: Option<Cpuset>,
     /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
     pub asked: String,
     /// Whether the tasks must not wait, because a debugger starts them.
     pub is_debugged: bool,
-}
-
-/// A cpuset's entry in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InLedger {
-    pub exclusive: bool,
-    pub of_job: bool,
-    pub memory: bool,
-    pub mark: u64,
 }

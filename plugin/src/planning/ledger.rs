@@ -50,11 +50,11 @@ pub(crate) type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 /// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
 /// nobody asks which these are.
 pub(crate) fn others(
-    session: &mut Session<'_>,
+    session: &Session<'_>,
     step: StepKey,
     (ask, node): (&Request, &Node),
 ) -> Others {
-    if session.is_empty() {
+    if session.entries().is_empty() {
         return Others::default();
     }
     let memory = node.numa_nodes_of(&session.memory_cpus(step.job));
@@ -96,18 +96,8 @@ pub(crate) fn plan_beside(
 
 /// Opens a node's ledger, and makes its directory where it is missing.
 pub(crate) fn open(dir: &StateDir) -> Result<Ledger, String> {
-    let ledger = match Ledger::open(dir) {
-        Ok(ledger) => ledger,
-        Err(_) => {
-            dir.prepare().map_err(|why| why.to_string())?;
-            Ledger::open(dir).map_err(|why| why.to_string())?
-        }
-    };
-    if ledger.was_foreign() {
-        log::error!(
-            "{} did not hold a ledger of berth; berth starts it again",
-            dir.path().display()
-        );
-    }
-    Ok(ledger)
+    Ledger::open(dir).or_else(|_| {
+        dir.prepare().map_err(|why| why.to_string())?;
+        Ledger::open(dir).map_err(|why| why.to_string())
+    })
 }

@@ -88,7 +88,7 @@ impl Account {
 /// Whether another step of the job is in its cpuset.
 fn has_cpuset(dir: &StateDir, job: u32) -> bool {
     let looked = Ledger::open(dir).and_then(|ledger| {
-        let mut session = ledger.read()?;
+        let session = ledger.read()?;
         Ok(session.cpuset_of(job).is_some())
     });
     looked.unwrap_or(false)

@@ -60,7 +60,7 @@ fn cpuset_of(job: u32) -> Option<CpuSet> {
     let name = node::name_in_stepd()?;
     let dir = StateDir::new(&settings::current().state_dir, &name).ok()?;
     let ledger = Ledger::open(&dir).ok()?;
-    let mut session = ledger.read().ok()?;
+    let session = ledger.read().ok()?;
     let entry = session.cpuset_of(job)?;
     entry
         .cpuset

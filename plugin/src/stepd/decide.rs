@@ -218,7 +218,7 @@ impl Case<'_> {
         }
     }
 
-    fn may_be_left(&self, session: &mut Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
+    fn may_be_left(&self, session: &Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
         let is_refused = self.node.rules().cpuset_fail == CpusetFail::Refuse;
         is_refused && wanted.may_be_left(session, &self.step.request, why)
     }

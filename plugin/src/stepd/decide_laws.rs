@@ -187,7 +187,7 @@ impl Site {
     /// The first slurmstepd that hears of the resume chooses, and the others take what it has chosen.
     fn resumed(&self, job: &Job, mut held: Held) -> State {
         let ledger = Ledger::open(&self.dir).unwrap();
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         let own = held.entry().clone();
         let later = session.cpuset_of(job.number);
         let later = later.filter(|one| one.generation > own.generation);
@@ -218,7 +218,7 @@ impl Site {
     fn begins(&self, mut held: Held) -> State {
         held.set_task(std::process::id() as i32).unwrap();
         let ledger = Ledger::open(&self.dir).unwrap();
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         let (step, generation) = (held.entry().step, held.entry().generation);
         let waits = |beside: Beside| beside.generation > generation || !beside.runs;
         let beside = session.beside(step);

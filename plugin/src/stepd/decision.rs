@@ -9,7 +9,7 @@ use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
 use slurm_sys::StepRecord;
 
 use crate::message::bits;
-use crate::message::handover::{Handover, InCpuset, InLedger, Outcome};
+use crate::message::handover::{Handover, InCpuset, Outcome};
 use crate::message::step::{CpuBindWords, Step};
 use crate::planning::memory;
 use crate::planning::words::{join, name};
@@ -142,12 +142,7 @@ fn inside_job(
         memory: SetMemory::Open,
         asked: kept.request.to_string(),
         is_debugged: false,
-        held: living.cpuset.map(|cpuset| InLedger {
-            exclusive: cpuset.exclusive,
-            of_job: cpuset.of_job,
-            memory: cpuset.memory,
-            mark: living.mark,
-        }),
+        held: living.cpuset,
     };
     heard.beyond = CpuSet::new();
     let inside = heard.own.intersection(&living.cpus);

@@ -3,7 +3,7 @@
 
 use berth_host::StateDir;
 use berth_host::job_files::{self, Kind};
-use berth_host::ledger::{self, Cpuset, Entry, Session, StepKey};
+use berth_host::ledger::{Cpuset, Entry, Session, StepKey};
 use berth_placement::request::cpuset::{Attribute, Attributes, Given};
 use berth_placement::{
     ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet, Note, Plan,
@@ -11,7 +11,7 @@ use berth_placement::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::message::handover::{InCpuset, InLedger};
+use crate::message::handover::InCpuset;
 use crate::message::step::CpusetWish;
 use crate::planning::ledger::{job_cpus, others};
 
@@ -61,11 +61,7 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// The refusal of a cpuset that cannot be had now.
-    pub(super) fn inside(
-        &self,
-        session: &mut Session<'_>,
-        ask: &Request,
-    ) -> Result<Inside, Refusal> {
+    pub(super) fn inside(&self, session: &Session<'_>, ask: &Request) -> Result<Inside, Refusal> {
         let mut request = ask.clone();
         let mut notes = Vec::new();
         if is_chosen_here(ask) {
@@ -105,12 +101,7 @@ impl Wanted<'_> {
 
     /// Whether it could be had if the jobs that have its CPUs were suspended: slurmctld suspends a job and launches the one
     /// that preempts it at the same time.
-    pub(super) fn may_be_left(
-        &self,
-        session: &mut Session<'_>,
-        ask: &Request,
-        why: &Refusal,
-    ) -> bool {
+    pub(super) fn may_be_left(&self, session: &Session<'_>, ask: &Request, why: &Refusal) -> bool {
         let is_held = matches!(why, Refusal::Cpuset(of) if of.held().is_some());
         let others = others(session, self.key, (ask, self.node));
         is_held
@@ -142,13 +133,13 @@ impl Wanted<'_> {
     /// The refusal of a request other than the job's.
     fn of_job_already(
         &self,
-        session: &mut Session<'_>,
+        session: &Session<'_>,
         own: &CpuSet,
         claims: &Claims,
     ) -> Result<Option<Given>, Refusal> {
         let request = &self.wish.request;
         if let Some(living) = session.cpuset_of(self.key.job) {
-            return match living.mark == mark(request) {
+            return match living.request == request.to_string() {
                 true => Ok(Some(self.given(living.cpus))),
                 false => Err(Refusal::BindingFailed(format!(
                     "--cpuset={request}: this job has the cpuset {} on this node, CPUs {}, and its steps run inside \
@@ -208,11 +199,10 @@ impl Wanted<'_> {
                 false => String::new(),
             },
             is_debugged: self.wish.is_debugged,
-            held: is_chosen_here.then(|| InLedger {
+            held: is_chosen_here.then(|| Cpuset {
                 exclusive: set.exclusive,
                 of_job: self.wish.of_job,
                 memory: attributes(request).has(Attribute::MemoryExclusive),
-                mark: mark(request),
             }),
         }
     }
@@ -230,24 +220,14 @@ fn attributes(request: &CpusetRequest) -> Attributes {
     }
 }
 
-/// A number that is equal for equal requests, for the ledger: its text may be too long for an entry.
-fn mark(request: &CpusetRequest) -> u64 {
-    ledger::mark(&request.to_string())
-}
-
 /// The ledger's entry for a step in its job's cpuset; none if this node did not choose it.
 pub(super) fn entry(key: StepKey, cpuset: &InCpuset, generation: u32) -> Option<Entry> {
     let held = cpuset.held?;
     Some(Entry {
         step: key,
         generation,
-        cpuset: Some(Cpuset {
-            exclusive: held.exclusive,
-            of_job: held.of_job,
-            memory: held.memory,
-        }),
+        cpuset: Some(held),
         request: cpuset.asked.clone(),
-        mark: held.mark,
         cpus: cpuset.cpus.clone(),
         ..Entry::default()
     })

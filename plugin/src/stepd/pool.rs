@@ -232,7 +232,6 @@ fn come(
         tasks: record.node_tasks(),
         uid: record.uid(),
         request: member.name.clone(),
-        mark: ledger::mark(&member.name),
         cpus: member.cpus.clone(),
         ..Entry::default()
     };
@@ -243,7 +242,7 @@ fn come(
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
             // While another of its steps is in, that one's weight is the job's.
             let who = (entry.step.job, others);
-            let weighed = weigh_unless_in_pool(&job, folders, who, &mut session);
+            let weighed = weigh_unless_in_pool(&job, folders, who, &session);
             return Ok((Err(full), weighed.flatten()));
         }
         let held = session.hold(entry.clone()).map_err(text)?;
@@ -303,7 +302,7 @@ impl Seat {
     fn free(self, used: Used) -> Result<(), String> {
         let text = |why: LedgerError| why.to_string();
         let ledger = Ledger::open(&self.dir).map_err(text)?;
-        let mut session = ledger.session(PATIENCE).map_err(text)?;
+        let session = ledger.session(PATIENCE).map_err(text)?;
         let own = self.held.entry().step;
         let others = session.pools();
         let is_last = !others

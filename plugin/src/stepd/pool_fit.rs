@@ -21,9 +21,8 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
     jobs.dedup_by_key(|entry| entry.step.job);
     let mut in_all = CpuSet::new();
     jobs.iter().for_each(|entry| in_all.insert_all(&entry.cpus));
-    let mark = ledger::mark(&member.name);
     let check = |counts: &dyn Fn(u32) -> bool| {
-        let of_pool = jobs.iter().filter(|entry| entry.mark == mark);
+        let of_pool = jobs.iter().filter(|entry| entry.request == member.name);
         let of_pool = of_pool.filter(|entry| counts(entry.step.job));
         let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
         let room = Room {
@@ -58,7 +57,7 @@ mod tests {
                 component: u32::MAX,
             },
             pool: true,
-            mark: ledger::mark(pool),
+            request: pool.into(),
             cpus: cpus(list),
             ..Entry::default()
         };
@@ -93,7 +92,7 @@ mod tests {
                 component: u32::MAX,
             },
             pool: true,
-            mark: ledger::mark("a"),
+            request: "a".into(),
             cpus: CpuSet::from_list(list).unwrap(),
             task: suspended.map(|suspended| Task {
                 suspended,

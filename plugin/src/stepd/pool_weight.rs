@@ -69,21 +69,10 @@ pub(super) fn weigh_normal(
         let dir = StateDir::new(&settings::current().state_dir, node_name);
         let ledger = Ledger::open(&dir.map_err(|why| why.to_string())?)
             .map_err(|why: LedgerError| why.to_string())?;
-        if let Ok(mut session) = ledger.session(MOMENT) {
-            return Ok(weigh_unless_in_pool(
-                job,
-                folders,
-                (number, others),
-                &mut session,
-            ));
-        }
-        let mut session = ledger.read().map_err(|why| why.to_string())?;
-        Ok(weigh_unless_in_pool(
-            job,
-            folders,
-            (number, others),
-            &mut session,
-        ))
+        let session = ledger.session(MOMENT).or_else(|_| ledger.read());
+        let session = session.map_err(|why| why.to_string())?;
+        let who = (number, others);
+        Ok(weigh_unless_in_pool(job, folders, who, &session))
     };
     // Another of its steps may have put it into a pool: then a weight that somebody has written stays.
     weighed().unwrap_or_else(|_| Some(weigh_if_unweighed(job, folders, others)))
@@ -94,7 +83,7 @@ pub(super) fn weigh_unless_in_pool(
     job: &str,
     folders: &Folders,
     (number, others): (u32, u32),
-    session: &mut Session<'_>,
+    session: &Session<'_>,
 ) -> Option<Weighed> {
     let is_in_pool = session.pools().iter().any(|entry| entry.step.job == number);
     (!is_in_pool).then(|| weigh(job, folders, (others, session)))

@@ -139,8 +139,7 @@ struct Jobs {
 
 /// The jobs of a pool whose CPUs have so many hardware threads.
 fn of_pool(entries: &[Entry], (name, threads): (&str, u32)) -> Jobs {
-    let mark = ledger::mark(name);
-    let is_its = |entry: &&Entry| entry.pool && entry.mark == mark;
+    let is_its = |entry: &&Entry| entry.pool && entry.request == name;
     let its: Vec<Entry> = entries.iter().filter(is_its).cloned().collect();
     let count = |entry: &Entry| entry.cpus.count().div_ceil(threads as usize);
     let jobs: BTreeMap<u32, usize> = its
@@ -231,7 +230,7 @@ mod tests {
                 component: 0,
             },
             pool: true,
-            mark: ledger::mark(pool),
+            request: pool.into(),
             cpus: CpuSet::from_list(cpus).unwrap(),
             ..Entry::default()
         };
@@ -275,7 +274,7 @@ mod tests {
                 component: 0,
             },
             pool: true,
-            mark: ledger::mark("multi8"),
+            request: "multi8".into(),
             cpus: CpuSet::from_list("0-3").unwrap(),
             task: Some(Task {
                 suspended,
@@ -320,7 +319,7 @@ mod tests {
                 component: 0,
             },
             pool: true,
-            mark: ledger::mark("multi8"),
+            request: "multi8".into(),
             cpus: CpuSet::from_list(cpus).unwrap(),
             ..Entry::default()
         };
@@ -359,7 +358,7 @@ mod tests {
     fn where_slurmd_counts_cores_a_cpu_is_a_core() {
         let entry = Entry {
             pool: true,
-            mark: ledger::mark("multi8"),
+            request: "multi8".into(),
             cpus: CpuSet::from_list("0-3,8-11").unwrap(),
             ..Entry::default()
         };

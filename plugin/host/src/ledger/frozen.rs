@@ -10,7 +10,7 @@ use libc::pid_t;
 use crate::kernel_text::read;
 
 /// Where Slurm has the hierarchies if no `CgroupMountpoint` says otherwise: the freezer of version 1, and version 2.
-const FREEZER: &str = "/sys/fs/cgroup/freezer";
+pub(super) const FREEZER: &str = "/sys/fs/cgroup/freezer";
 const UNIFIED: &str = "/sys/fs/cgroup";
 /// What users may put together themselves.
 const USERS: &str = "user.slice/";
@@ -47,7 +47,7 @@ fn is_frozen_in(own: &str, unified: &Path) -> Option<bool> {
 
 /// The folder below the root of the hierarchy with such a controller; none for the root itself, which cannot be
 /// frozen.
-fn folder(own: &str, is_it: impl Fn(&str) -> bool) -> Option<&str> {
+pub(super) fn folder(own: &str, is_it: impl Fn(&str) -> bool) -> Option<&str> {
     let mut paths = own.lines().filter_map(|line| {
         let (names, path) = line.split_once(':')?.1.split_once(':')?;
         names.split(',').any(&is_it).then_some(path)

@@ -1,29 +1,27 @@
-//! An entry of this process, until its step ends. The entry ends with the process, however it ends.
+//! An entry of this process, until its step ends. The entry ends with the process and its tasks, however they end.
 
-use std::time::Duration;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use berth_placement::CpuSet;
 
-use super::file::LedgerFile;
+use super::entry::Entry;
 use super::process::Task;
-use super::record::{self, Entry};
-use super::{LedgerError, Session};
-use crate::lock::Locked;
-
-/// The time to wait for others, who keep a slot's lock for one write.
-const PATIENCE: Duration = Duration::from_secs(1);
+use super::{LedgerError, Session, steps};
 
 /// An entry that was written, until its step ends.
 #[derive(Debug)]
 pub struct Held {
-    file: LedgerFile,
-    slot: usize,
+    file: File,
+    path: PathBuf,
     entry: Entry,
 }
 
 impl Held {
-    pub(super) fn new(file: LedgerFile, slot: usize, entry: Entry) -> Self {
-        Self { file, slot, entry }
+    pub(super) fn new(file: File, path: PathBuf, entry: Entry) -> Self {
+        Self { file, path, entry }
     }
 
     /// The entry as it stands.
@@ -37,8 +35,11 @@ impl Held {
     /// # Errors
     /// [`LedgerError`]
     pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
-        self.entry.task = Some(Task::of(pid));
-        self.write()
+        let task = Some(Task::of(pid));
+        self.write(Entry {
+            task,
+            ..self.entry.clone()
+        })
     }
 
     /// Says whether the job is suspended: then its CPUs do not count as taken.
@@ -46,26 +47,16 @@ impl Held {
     /// # Errors
     /// [`LedgerError`]
     pub fn set_suspended(&mut self, suspended: bool) -> Result<(), LedgerError> {
-        match &mut self.entry.task {
-            Some(task) if task.suspended != suspended => task.suspended = suspended,
-            _ => return Ok(()),
+        match self.entry.task {
+            Some(task) if task.suspended != suspended => {
+                let task = Some(Task { suspended, ..task });
+                self.write(Entry {
+                    task,
+                    ..self.entry.clone()
+                })
+            }
+            _ => Ok(()),
         }
-        self.write()
-    }
-
-    /// Writes slurmstepd's part. Nobody gives away the slot of a slurmstepd that lives, so this takes no lock, because tasks
-    /// wait for it; a ledger that was begun anew has another entry there.
-    fn write(&self) -> Result<(), LedgerError> {
-        match read(&self.file, self.slot)?.is_some_and(|now| self.is_own(&now)) {
-            true => write_confirmed(&self.file, self.slot, &self.entry),
-            false => Err(LedgerError::Lost(self.file.path().into())),
-        }
-    }
-
-    /// Whether this is the entry that it has written. Its CPUs may have changed.
-    fn is_own(&self, now: &Entry) -> bool {
-        let its = |entry: &Entry| (entry.step, entry.stepd, entry.cpuset, entry.pool);
-        its(now) == its(&self.entry)
     }
 
     /// The cpuset has other CPUs from now on, and its job runs. The session is of the same ledger, and
@@ -79,29 +70,41 @@ impl Held {
         cpus: CpuSet,
         generation: u32,
     ) -> Result<(), LedgerError> {
-        if !session.is_locked() || !self.file.is_current() {
-            return Err(LedgerError::Busy(self.file.path().into()));
+        if !session.is_locked() {
+            return Err(LedgerError::Busy(self.path.clone()));
         }
-        let now = read(&self.file, self.slot)?;
-        if now.as_ref().is_some_and(|now| !self.is_own(now)) {
-            return Err(LedgerError::Lost(self.file.path().into()));
-        }
-        let mut entry = Entry {
+        let runs = |task: Task| Task {
+            suspended: false,
+            ..task
+        };
+        self.write(Entry {
             cpus,
             generation,
-            // What was added when it was written.
-            ..now.unwrap_or_else(|| self.entry.clone())
-        };
-        if let Some(task) = &mut entry.task {
-            task.suspended = false;
+            task: self.entry.task.map(runs),
+            ..self.entry.clone()
+        })
+    }
+
+    /// Tasks wait for this, so it takes no lock. Nobody else writes into the file.
+    fn write(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        if !self.is_in_place() {
+            return Err(LedgerError::Lost(self.path.clone()));
         }
-        let Some(record) = record::write(&entry, self.file.words) else {
-            return Err(LedgerError::TooManyCpus(self.file.path().into()));
-        };
-        let offset = self.file.offset(self.slot);
-        self.file.write_words(offset, &record)?;
+        steps::append(&mut self.file, &entry).map_err(|why| self.failed("writing", why))?;
         self.entry = entry;
         Ok(())
+    }
+
+    /// Whether its name still leads to it: an administrator may have removed it.
+    fn is_in_place(&self) -> bool {
+        let place = |found: fs::Metadata| (found.dev(), found.ino());
+        let named = fs::symlink_metadata(&self.path).map(place);
+        named.is_ok_and(|named| {
+            self.file
+                .metadata()
+                .map(place)
+                .is_ok_and(|own| own == named)
+        })
     }
 
     /// The step has ended: its cores are free before anybody learns of it.
@@ -109,41 +112,17 @@ impl Held {
     /// # Errors
     /// [`LedgerError`]; the cores are then free when this process ends.
     pub fn release(self) -> Result<(), LedgerError> {
-        free_if(&self.file, self.slot, |now| self.is_own(now))
+        match self.is_in_place() {
+            true => fs::remove_file(&self.path).map_err(|why| self.failed("removing it", why)),
+            false => Ok(()),
+        }
     }
-}
 
-fn read(file: &LedgerFile, slot: usize) -> Result<Option<Entry>, LedgerError> {
-    let words = file.read_words(file.offset(slot), file.words)?;
-    Ok(record::read(&words))
-}
-
-/// The lock of a slot, if its entry is the expected one. While somebody has it nobody else gives the slot away.
-fn lock_if(
-    file: &LedgerFile,
-    slot: usize,
-    is_it: impl FnOnce(&Entry) -> bool,
-) -> Result<Option<Locked<'_>>, LedgerError> {
-    let Some(lock) = file.lock_byte(file.offset(slot), PATIENCE)? else {
-        return Ok(None);
-    };
-    let now = read(file, slot)?;
-    Ok(now.is_some_and(|now| is_it(&now)).then_some(lock))
-}
-
-/// Frees a slot, unless it has another entry by now.
-fn free_if(
-    file: &LedgerFile,
-    slot: usize,
-    is_it: impl FnOnce(&Entry) -> bool,
-) -> Result<(), LedgerError> {
-    match lock_if(file, slot, is_it)? {
-        Some(_lock) => file.write_words(file.offset(slot), &[0]),
-        None => Ok(()),
+    fn failed(&self, action: &'static str, why: io::Error) -> LedgerError {
+        LedgerError::System {
+            path: self.path.clone(),
+            action,
+            why,
+        }
     }
-}
-
-fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
-    let offset = file.offset(slot) + (record::CONFIRMED * record::WORD) as u64;
-    file.write_words(offset, &record::confirmed(entry))
 }

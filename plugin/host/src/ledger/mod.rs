@@ -3,7 +3,7 @@
 //! the entry ends with that process, however it ends. slurmd never looks. Nothing here waits for a disk, and nothing is
 //! trusted that a user could have written.
 //!
-//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`questions`], [`mod@held`].
+//! Read in this order: [`entry`], [`steps`], [`process`], [`rule`], [`questions`], [`mod@held`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -32,53 +32,92 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod file;
+mod entry;
 mod frozen;
 mod held;
 mod layers;
 mod process;
 pub mod public;
 mod questions;
-mod record;
 mod rule;
+mod step_cgroup;
+mod steps;
+mod table;
 
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
+use thiserror::Error;
 
-use self::file::LedgerFile;
-pub use self::file::{LedgerError, NAME};
+pub use self::entry::{Cpuset, Entry, Kind, StepKey};
 pub use self::held::Held;
 pub use self::process::{Process, Task};
-pub use self::questions::{Beside, content, is_suspended};
-use self::record::Look;
-pub use self::record::{Cpuset, Entry, Kind, StepKey, mark};
+pub use self::questions::{Beside, is_suspended};
 pub use self::rule::Others;
-use crate::lock::Locked;
+pub use self::steps::NAME;
+use crate::lock::{self, Locked};
 use crate::state::StateDir;
+use crate::trust::{self, TrustError};
 
-/// The time that an entry without a slurmstepd counts: slurmds of the release before wrote such ones when they planned a
-/// step.
-const PENDING: Duration = Duration::from_secs(60);
-/// From this number of slots on, every entry is checked, to find slots of dead steps.
-const MANY_SLOTS: usize = 1024;
+/// The file that is locked while the ledger is read and written.
+const LOCK: &str = "steps.lock";
+const LOCK_MODE: u32 = 0o600;
+/// Its byte for the ledger as a whole.
+const WHOLE: u64 = 0;
+/// Its byte for the process that reads the ledger and writes the public file.
+const PUBLIC: u64 = 1;
+
+/// A ledger that cannot be used.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// A system call failed.
+    #[error(
+        "the ledger {path} could not be used: {action} failed: {why}; check that its directory \
+         exists, is writable, and has room (ls -ld, df)"
+    )]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// The action that failed.
+        action: &'static str,
+        /// The system's error.
+        why: io::Error,
+    },
+    /// Somebody else could have written it.
+    #[error("the ledger cannot be trusted: {0}")]
+    Untrusted(#[from] TrustError),
+    /// Another process keeps the lock.
+    #[error(
+        "another process holds the ledger {0} for too long; check which slurmstepd is stopped (ps -e -o pid,stat,args)"
+    )]
+    Busy(PathBuf),
+    /// A file of the ledger was removed or replaced.
+    #[error(
+        "{0} is no longer there, and other steps may be bound to the same cores; let nobody remove it"
+    )]
+    Lost(PathBuf),
+}
 
 /// An open ledger.
 #[derive(Debug)]
 pub struct Ledger {
-    file: LedgerFile,
+    dir: PathBuf,
+    steps: PathBuf,
+    path: PathBuf,
+    file: File,
 }
 
 /// The ledger as it was read, locked or not.
 #[derive(Debug)]
 pub struct Session<'a> {
-    file: &'a LedgerFile,
-    slots: Vec<u64>,
-    /// The time just before they were read.
-    read_at: u64,
-    /// A slot that nobody uses, or the first one after the last.
-    free: usize,
+    ledger: &'a Ledger,
+    entries: Vec<Entry>,
     lock: Option<Locked<'a>>,
     /// Whether the job that asks is in a pool.
     is_in_pool: bool,
@@ -90,23 +129,49 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn open(dir: &StateDir) -> Result<Self, LedgerError> {
-        let file = LedgerFile::open(dir)?;
-        Ok(Self { file })
+        let path = dir.path().join(LOCK);
+        let failed = |action, why| LedgerError::System {
+            path: path.clone(),
+            action,
+            why,
+        };
+        trust::check_directory(dir.path())?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        options
+            .mode(LOCK_MODE)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options
+            .open(&path)
+            .map_err(|why| failed("opening it", why))?;
+        let found = file
+            .metadata()
+            .map_err(|why| failed("looking at it", why))?;
+        trust::check_private_file(&path, &found)?;
+        let steps = dir.path().join(NAME);
+        steps::make(&steps).map_err(|why| failed("making the folder of steps", why))?;
+        trust::check_directory(&steps)?;
+        Ok(Self {
+            dir: dir.path().into(),
+            steps,
+            path,
+            file,
+        })
     }
 
-    /// Whether something else stood there and was discarded.
-    #[must_use]
-    pub fn was_foreign(&self) -> bool {
-        self.file.replaced
-    }
-
-    /// Locks the ledger, and waits no longer than `patience` for others.
+    /// Locks the ledger, and waits no longer than `patience` for others. The files of steps that have ended are removed.
     ///
     /// # Errors
     /// [`LedgerError`]
     pub fn session(&self, patience: Duration) -> Result<Session<'_>, LedgerError> {
-        let lock = self.file.lock(patience)?;
-        Session::read(&self.file, Some(lock))
+        let lock = self.lock_byte(WHOLE, patience)?;
+        let lock = lock.ok_or_else(|| LedgerError::Busy(self.path.clone()))?;
+        let place = |found: fs::Metadata| (found.dev(), found.ino());
+        let named = fs::symlink_metadata(&self.path).map(place).ok();
+        if named.is_none() || named != self.file.metadata().map(place).ok() {
+            return Err(LedgerError::Lost(self.path.clone()));
+        }
+        Session::read(self, Some(lock))
     }
 
     /// The ledger as it is, unlocked: entries that are written meanwhile may be missing.
@@ -114,21 +179,36 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn read(&self) -> Result<Session<'_>, LedgerError> {
-        Session::read(&self.file, None)
+        Session::read(self, None)
+    }
+
+    fn lock_byte(&self, byte: u64, patience: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
+        lock::wait(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
+    }
+
+    fn failed(&self, action: &'static str, why: io::Error) -> LedgerError {
+        LedgerError::System {
+            path: self.path.clone(),
+            action,
+            why,
+        }
     }
 }
 
 impl<'a> Session<'a> {
-    fn read(file: &'a LedgerFile, lock: Option<Locked<'a>>) -> Result<Self, LedgerError> {
-        let read_at = now();
-        let slots = file.read_all()?;
-        let mut all = slots.chunks_exact(file.words);
-        let free = all.position(|slot| !record::is_used(slot));
+    fn read(ledger: &'a Ledger, lock: Option<Locked<'a>>) -> Result<Self, LedgerError> {
+        let found = living(&ledger.dir, &ledger.steps);
+        let found = found.map_err(|why| ledger.failed("reading the steps", why))?;
+        if lock.is_some() {
+            // One that stays is dead at the next look too.
+            found
+                .dead
+                .iter()
+                .for_each(|dead| drop(fs::remove_file(dead)));
+        }
         Ok(Session {
-            free: free.unwrap_or(slots.len() / file.words),
-            file,
-            slots,
-            read_at,
+            ledger,
+            entries: found.living,
             lock,
             is_in_pool: false,
         })
@@ -145,92 +225,60 @@ impl<'a> Session<'a> {
         self.lock.is_some()
     }
 
-    /// Whether there is no entry, of a live step or of another.
+    /// Every live entry.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let mut records = self.slots.chunks_exact(self.file.words);
-        !records.any(record::is_used)
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The claims of other steps on these CPUs.
-    pub fn others(&mut self, step: StepKey, near: &CpuSet) -> Others {
-        let near = near.to_words();
-        let touches = |record: &[u64]| {
-            let cpus = record::cpu_words(record);
-            cpus.iter().zip(&near).any(|(cpus, near)| cpus & near != 0)
-        };
-        let everything = self.slots.len() / self.file.words > MANY_SLOTS;
+    #[must_use]
+    pub fn others(&self, step: StepKey, near: &CpuSet) -> Others {
         let mut others = Others::default().for_pool(self.is_in_pool);
-        for (slot, entry) in self.living(|record| everything || touches(record)) {
-            if let Some(record) = self.record(slot)
-                && touches(record)
-            {
-                others.add(step, &entry, record::cpu_words(record));
-            }
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| entry.cpus.intersects(near))
+        {
+            others.add(step, entry);
         }
         others
     }
 
-    fn record(&self, slot: usize) -> Option<&[u64]> {
-        self.slots.chunks_exact(self.file.words).nth(slot)
-    }
-
-    /// The requested slots that have entries of live steps; one of the others is
-    /// remembered for the next entry.
-    fn living(&mut self, is_asked: impl Fn(&[u64]) -> bool) -> Vec<(usize, Look)> {
-        let mut found = Vec::new();
-        for (slot, record) in self.slots.chunks_exact(self.file.words).enumerate() {
-            if !record::is_used(record) || !is_asked(record) {
-                continue;
-            }
-            match record::look(record) {
-                Some(entry) => found.push((slot, entry)),
-                // The entry is torn: its writer died while writing, so its step never started.
-                None => self.free = self.free.min(slot),
-            }
-        }
-        let (file, read_at, free) = (self.file, self.read_at, &mut self.free);
-        found.retain(|(slot, entry)| {
-            let lives = file.is_kept_alive(*slot) || lives(entry, read_at);
-            if !lives {
-                *free = (*free).min(*slot);
-            }
-            lives
-        });
-        found
-    }
-
-    /// Writes an entry of this process, which ends with it.
+    /// Writes an entry of this process, which ends with it and its tasks.
     ///
     /// # Errors
     /// [`LedgerError`]; `Busy` if the ledger is not locked. Then nothing is written.
-    pub fn hold(&mut self, mut entry: Entry) -> Result<Held, LedgerError> {
+    pub fn hold(&mut self, entry: Entry) -> Result<Held, LedgerError> {
+        let ledger = self.ledger;
         if self.lock.is_none() {
-            return Err(LedgerError::Busy(self.file.path().into()));
+            return Err(LedgerError::Busy(ledger.path.clone()));
         }
-        let own = Process::own();
-        (entry.made, entry.maker, entry.stepd) = (now(), own, Some(own));
-        let Some(record) = record::write(&entry, self.file.words) else {
-            return Err(LedgerError::TooManyCpus(self.file.path().into()));
+        let entry = Entry {
+            made: now(),
+            stepd: Some(Process::own()),
+            cgroup: step_cgroup::own(),
+            ..entry
         };
-        let slot = self.free;
-        let file = self.file.again()?;
-        file.keep_alive(slot);
-        file.write_words(file.offset(slot), &record)?;
-        self.took(slot, &record);
-        Ok(Held::new(file, slot, entry))
+        let written = steps::write(&ledger.steps, &entry);
+        let (file, path) = written.map_err(|why| ledger.failed("writing a step", why))?;
+        self.entries.push(entry.clone());
+        Ok(Held::new(file, path, entry))
     }
+}
 
-    /// The slot is used from now on, and the next entry gets another one.
-    fn took(&mut self, slot: usize, record: &[u64]) {
-        let words = self.file.words;
-        match self.slots.get_mut(slot * words..(slot + 1) * words) {
-            Some(known) => known.copy_from_slice(record),
-            None => self.slots.extend_from_slice(record),
-        }
-        let mut all = self.slots.chunks_exact(words);
-        let free = all.position(|slot| !record::is_used(slot));
-        self.free = free.unwrap_or(self.slots.len() / words);
+fn living(dir: &Path, steps: &Path) -> io::Result<steps::Found> {
+    let mut found = steps::read(steps)?;
+    found.living.extend(table::living(dir)?);
+    Ok(found)
+}
+
+/// Removes the files of steps whose slurmstepd was killed, if nobody has the ledger at this moment.
+pub fn tidy(dir: &StateDir) {
+    if dir.path().join(NAME).exists()
+        && let Ok(ledger) = Ledger::open(dir)
+    {
+        drop(ledger.session(Duration::ZERO));
     }
 }
 
@@ -239,19 +287,31 @@ impl<'a> Session<'a> {
 /// # Errors
 /// [`LedgerError`]
 pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
-    let Some(file) = LedgerFile::look(dir)? else {
-        return Ok(Vec::new());
+    let steps = dir.path().join(NAME);
+    let failed = |why| LedgerError::System {
+        path: steps.clone(),
+        action: "reading it",
+        why,
     };
-    Ok(Session::read(&file, None)?.all())
+    match trust::check_directory(&steps) {
+        Err(TrustError::Look { why, .. }) if why.kind() == io::ErrorKind::NotFound => {}
+        checked => checked?,
+    }
+    let found = living(dir.path(), &steps).map_err(failed)?;
+    Ok(found.living)
 }
 
-/// Whether an entry without a lock on its slot is of a living step. Some file systems have no such locks:
-/// there an entry lives as long as its process. A number of another PID namespace has no process here.
-fn lives(entry: &Look, read_at: u64) -> bool {
-    match entry.stepd {
-        Some(stepd) => stepd.is_alive(),
-        None => Duration::from_nanos(read_at.saturating_sub(entry.made)) < PENDING,
+/// A number that is another one after every change of the ledger, for who waits for a change.
+///
+/// # Errors
+/// [`LedgerError`]
+pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
+    let mut hasher = DefaultHasher::new();
+    for entry in look(dir)? {
+        let text = serde_json::to_vec(&entry).unwrap_or_default();
+        text.hash(&mut hasher);
     }
+    Ok(hasher.finish())
 }
 
 /// Nanoseconds since the boot, sleep included. No administrator sets this clock.

@@ -5,12 +5,13 @@
 use std::io;
 
 use libc::pid_t;
+use serde::{Deserialize, Serialize};
 
 use super::frozen::{frozen, is_frozen};
 use crate::process_stat::Stat;
 
 /// A process, distinguished from later ones with the same number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Process {
     /// Its number.
     pub pid: pid_t,
@@ -18,8 +19,8 @@ pub struct Process {
     pub start: u64,
 }
 
-/// A task that shows whether its job is suspended. The ledger has room for a part of the start time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// A task that shows whether its job is suspended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Task {
     /// Its number.
     pub pid: pid_t,

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use berth_placement::{CpuSet, Machine, SocketKind};
 
-use super::file::PUBLIC;
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, PUBLIC};
 use crate::atomic_file;
 use crate::state::StateDir;
 
@@ -50,26 +49,22 @@ pub fn publish(
     machine: &Machine,
     kind: SocketKind,
 ) -> Result<(), LedgerError> {
-    let file = &ledger.file;
     for _ in 0..MOST_TURNS {
-        let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {
+        let Some(turn) = ledger.lock_byte(PUBLIC, Duration::ZERO)? else {
             return Ok(());
         };
-        // The ledger itself is not locked, so entries that are torn meanwhile are left out.
-        let mut session = ledger.read()?;
-        let mut entries = session.all();
+        // The ledger itself is not locked, so entries that end meanwhile may be missing.
+        let session = ledger.read()?;
         // What a pool job owns is not bound.
-        entries.retain(|entry| !entry.pool);
+        let bound = || session.entries().iter().filter(|entry| !entry.pool);
         let mut used = CpuSet::new();
-        entries
-            .iter()
-            .for_each(|entry| used.insert_all(&entry.cpus));
-        let steps = entries.iter().filter(|entry| entry.cpuset.is_none());
+        bound().for_each(|entry| used.insert_all(&entry.cpus));
+        let steps = bound().filter(|entry| entry.cpuset.is_none());
         let text = text(machine, kind, &used, steps.count());
         atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
-            .map_err(|failed| file.failed("writing the public file beside it", failed.why))?;
+            .map_err(|failed| ledger.failed("writing the public file beside it", failed.why))?;
         drop(turn);
-        if file.read_all()? == session.slots {
+        if ledger.read()?.entries() == session.entries() {
             break;
         }
     }

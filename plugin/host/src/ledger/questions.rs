@@ -3,30 +3,10 @@
 
 use berth_placement::CpuSet;
 
-use super::file::LedgerFile;
-use super::record::{self, Look, StepKey};
-use super::{Entry, LedgerError, Session, Task};
-use crate::state::StateDir;
-
-/// A number that is another one after every change of the ledger, for who waits for a change. An entry whose process
-/// was killed is still written there.
-///
-/// # Errors
-/// [`LedgerError`]
-pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
-    let Some(file) = LedgerFile::look(dir)? else {
-        return Ok(0);
-    };
-    let (mut first, mut second) = (crc32fast::Hasher::new(), crc32fast::Hasher::new());
-    for word in file.read_all()? {
-        first.update(&word.to_le_bytes());
-        second.update(&word.to_be_bytes());
-    }
-    Ok(u64::from(first.finalize()) << 32 | u64::from(second.finalize()))
-}
+use super::{Entry, Session, StepKey, Task};
 
 /// Those of an entry's CPUs that others have now. What its own job has inside the job's cpuset does not count.
-fn taken(session: &mut Session<'_>, entry: &Entry) -> CpuSet {
+fn taken(session: &Session<'_>, entry: &Entry) -> CpuSet {
     let others = session.others(entry.step, &entry.cpus);
     let others = match entry.cpuset {
         Some(cpuset) if cpuset.of_job => others.for_cpuset_of_job(),
@@ -59,36 +39,31 @@ pub struct Beside {
 impl Session<'_> {
     /// The CPUs of other jobs' cpusets that want the memory beside them for themselves, wherever they are:
     /// two jobs can have CPUs of one memory node without having one in common.
-    pub fn memory_cpus(&mut self, job: u32) -> CpuSet {
-        let wants =
-            |record: &[u64]| record::look(record).is_some_and(|look| look.wants_memory(job));
+    #[must_use]
+    pub fn memory_cpus(&self, job: u32) -> CpuSet {
         let mut all = CpuSet::new();
-        for (slot, _) in self.living(wants) {
-            if let Some(record) = self.record(slot) {
-                all.insert_all(&CpuSet::from_words(record::cpu_words(record)));
-            }
+        for entry in self.entries.iter().filter(|entry| entry.wants_memory(job)) {
+            all.insert_all(&entry.cpus);
         }
         all
     }
 
     /// The live cpuset of a job, if its steps have one. If there were several, the one of the latest
     /// generation that was made last.
-    pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
-        let is_its =
-            |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
-        let found = self.living(is_its).into_iter();
-        let (slot, look) = found.max_by_key(|(_, look)| (look.generation, look.made))?;
-        Some(look.entry(self.record(slot)?))
+    #[must_use]
+    pub fn cpuset_of(&self, job: u32) -> Option<Entry> {
+        let found = self.entries.iter().filter(|entry| entry.is_cpuset_of(job));
+        found
+            .max_by_key(|entry| (entry.generation, entry.made))
+            .cloned()
     }
 
     /// The other steps in the cpuset of a step's job, as far as they have tasks. None if there are none.
-    pub fn beside(&mut self, step: StepKey) -> Option<Beside> {
-        let is_its = |record: &[u64]| {
-            record::look(record)
-                .is_some_and(|look| look.is_cpuset_of(step.job) && look.step != step)
-        };
-        let living = self.living(is_its).into_iter();
-        let tasks = living.filter_map(|(_, look)| Some((look.generation, look.task?)));
+    #[must_use]
+    pub fn beside(&self, step: StepKey) -> Option<Beside> {
+        let is_its = |entry: &&Entry| entry.is_cpuset_of(step.job) && entry.step != step;
+        let living = self.entries.iter().filter(is_its);
+        let tasks = living.filter_map(|entry| Some((entry.generation, entry.task?)));
         tasks.fold(None, |all: Option<Beside>, (generation, task)| {
             let before = all.unwrap_or(Beside {
                 generation,
@@ -103,41 +78,32 @@ impl Session<'_> {
 
     /// Whether others have CPUs of a job's exclusive cpuset: they got them while the job's only step still counted as
     /// suspended, and another one was planned beside it.
-    pub fn is_taken(&mut self, job: u32) -> bool {
+    #[must_use]
+    pub fn is_taken(&self, job: u32) -> bool {
         let own = self.cpuset_of(job);
         let own = own.filter(|own| own.cpuset.is_some_and(|cpuset| cpuset.exclusive));
         own.is_some_and(|own| !taken(self, &own).is_empty())
     }
 
     /// What the other jobs that are not suspended hold, and what of that they hold exclusively.
-    pub fn held_by_others(&mut self, job: u32) -> (CpuSet, CpuSet) {
+    #[must_use]
+    pub fn held_by_others(&self, job: u32) -> (CpuSet, CpuSet) {
         let (mut held, mut exclusive) = (CpuSet::new(), CpuSet::new());
-        for (slot, look) in self.living(|_| true) {
-            let runs = look.step.job != job && !look.task.is_some_and(Task::is_stopped);
-            let Some(record) = self.record(slot).filter(|_| runs) else {
-                continue;
-            };
-            let cpus = CpuSet::from_words(record::cpu_words(record));
-            if !look.pool && look.cpuset.is_none_or(|cpuset| cpuset.exclusive) {
-                exclusive.insert_all(&cpus);
+        let runs =
+            |entry: &&Entry| entry.step.job != job && !entry.task.is_some_and(Task::is_stopped);
+        for entry in self.entries.iter().filter(runs) {
+            if !entry.pool && entry.cpuset.is_none_or(|cpuset| cpuset.exclusive) {
+                exclusive.insert_all(&entry.cpus);
             }
-            held.insert_all(&cpus);
+            held.insert_all(&entry.cpus);
         }
         (held, exclusive)
     }
 
     /// The places of jobs in pools: one entry for each of their steps that lives.
-    pub fn pools(&mut self) -> Vec<Entry> {
-        let is_pool = |record: &[u64]| record::look(record).is_some_and(|look| look.pool);
-        let living = self.living(is_pool);
-        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
-        living.into_iter().filter_map(entry).collect()
-    }
-
-    /// Every live entry.
-    pub fn all(&mut self) -> Vec<Entry> {
-        let living = self.living(|_| true);
-        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
-        living.into_iter().filter_map(entry).collect()
+    #[must_use]
+    pub fn pools(&self) -> Vec<Entry> {
+        let all = self.entries.iter();
+        all.filter(|entry| entry.pool).cloned().collect()
     }
 }

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use berth_placement::{Claims, CpuSet, NodeSet};
 
-use super::layers::{Layers, join};
+use super::entry::{Entry, Kind, StepKey};
+use super::layers::Layers;
 use super::process::Task;
-use super::record::{Kind, Look, StepKey};
 
 /// The claims of other steps, as far as they concern one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,8 @@ pub struct Others {
     /// Claims of other jobs. Each job takes its cores unless it is suspended; then they belong to
     /// the job that preempted it.
     jobs: Vec<OtherStep>,
-    /// The CPUs of those, one after the other.
-    cpus: Vec<u64>,
     /// The CPUs of the own job's cpusets that are not exclusive, and in which the step is not.
-    cpusets: Vec<u64>,
+    cpusets: CpuSet,
     /// The memory nodes that other jobs' cpusets want for themselves.
     memory: NodeSet,
     /// The CPUs of other jobs that are in a pool, and the numbers of those jobs.
@@ -33,11 +31,10 @@ pub struct Others {
     is_in_pool: bool,
 }
 
-/// Words of CPU sets, gathered without a set for each entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sets {
-    taken: Vec<u64>,
-    shared: Vec<u64>,
+    taken: CpuSet,
+    shared: CpuSet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +44,7 @@ struct OtherStep {
     task: Option<Task>,
     /// How often the job's cpuset was chosen anew, as far as this step knows.
     generation: u32,
-    /// The number of words of its CPUs.
-    words: usize,
+    cpus: CpuSet,
     has: Has,
 }
 
@@ -65,7 +61,8 @@ enum Has {
 
 impl Others {
     /// Adds a live entry. An older entry of the same step belongs to an earlier launch.
-    pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
+    pub(super) fn add(&mut self, step: StepKey, entry: &Entry) {
+        let cpus = &entry.cpus;
         if entry.step == step {
             return;
         }
@@ -85,33 +82,28 @@ impl Others {
             match cpuset.exclusive {
                 // Every step of the job is in it.
                 _ if cpuset.of_job => return,
-                false => return join(&mut self.cpusets, cpus),
+                false => return self.cpusets.insert_all(cpus),
                 true => {}
             }
         }
         if entry.step.job == step.job {
-            let regular = entry.kind == Kind::Regular;
-            return join(
-                if regular {
-                    &mut self.own.taken
-                } else {
-                    &mut self.own.shared
-                },
-                cpus,
-            );
+            let set = match entry.kind {
+                Kind::Regular => &mut self.own.taken,
+                Kind::Overlap | Kind::Batch => &mut self.own.shared,
+            };
+            return set.insert_all(cpus);
         }
         self.jobs.push(OtherStep {
             job: entry.step.job,
             task: entry.task,
             generation: entry.generation,
-            words: cpus.len(),
+            cpus: cpus.clone(),
             has: match entry.cpuset {
                 None => Has::Binding,
                 Some(cpuset) if cpuset.exclusive => Has::Exclusive,
                 Some(_) => Has::Cpuset,
             },
         });
-        self.cpus.extend_from_slice(cpus);
     }
 
     /// The same for a job in a pool, which gets its CPUs whoever is bound there: it avoids them if possible. Only
@@ -126,7 +118,7 @@ impl Others {
     pub(super) fn for_cpuset_of_job(self) -> Self {
         Self {
             own: Sets::default(),
-            cpusets: Vec::new(),
+            cpusets: CpuSet::new(),
             ..self
         }
     }
@@ -188,10 +180,8 @@ impl Others {
         let mut sets = self.own.clone();
         let (mut bindings, mut pools) = (Layers::default(), self.pools.clone());
         let mut cpusets = self.cpusets.clone();
-        let mut rest = self.cpus.as_slice();
         for step in &self.jobs {
-            let (cpus, after) = rest.split_at_checked(step.words).unwrap_or((rest, &[]));
-            rest = after;
+            let cpus = &step.cpus;
             let set = match (is_stopped(step), step.has) {
                 (true, Has::Cpuset) => continue,
                 (false, Has::Cpuset) => &mut cpusets,
@@ -207,18 +197,18 @@ impl Others {
                 }
                 (false, _) => &mut sets.taken,
             };
-            join(set, cpus);
+            set.insert_all(cpus);
         }
         let (pools, pools_again) = pools.sets();
         let (bindings, bindings_again) = bindings.sets();
         Claims {
-            taken: CpuSet::from_words(sets.taken),
-            shared: CpuSet::from_words(sets.shared),
+            taken: sets.taken,
+            shared: sets.shared,
             pools,
             pools_again,
             bindings,
             bindings_again,
-            cpusets: CpuSet::from_words(cpusets),
+            cpusets,
             memory: self.memory.clone(),
         }
     }
@@ -226,7 +216,7 @@ impl Others {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Cpuset, Entry, HEAD, cpu_words, look, write};
+    use super::super::entry::Cpuset;
     use super::*;
 
     /// Its own job is inside it; others keep off only if it is exclusive, and not while its job is suspended.
@@ -249,9 +239,7 @@ mod tests {
                 cpus: CpuSet::from_list(cpus).unwrap(),
                 ..Entry::default()
             };
-            let record = write(&entry, HEAD + 1).unwrap();
-            let own = StepKey { step: 5, ..step(1) };
-            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+            others.add(StepKey { step: 5, ..step(1) }, &entry);
         };
         add(1, true, true, "0-1");
         add(1, false, true, "2");
@@ -291,10 +279,7 @@ mod tests {
                     cpus: CpuSet::from_list(cpus).unwrap(),
                     ..Entry::default()
                 };
-                let record = write(&entry, HEAD + 1).unwrap();
-                let found = look(&record).unwrap();
-                assert_eq!((found.pool, found.cpuset), (pool, None));
-                others.add(step(own), &found, cpu_words(&record));
+                others.add(step(own), &entry);
             }
             let found = others.for_pool(is_in_pool).all_running();
             [found.taken, found.shared, found.pools, found.bindings].map(|set| set.to_string())
@@ -328,12 +313,11 @@ mod tests {
                 cpus: CpuSet::from_list(cpus).unwrap(),
                 ..Entry::default()
             };
-            let record = write(&entry, HEAD + 1).unwrap();
             let own = StepKey {
                 job: 9,
                 ..entry.step
             };
-            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+            others.add(own, &entry);
         }
         let found = others.for_pool(true).all_running();
         let texts = |sets: &[CpuSet]| sets.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -362,8 +346,7 @@ mod tests {
                 cpus: CpuSet::from_list(cpus).unwrap(),
                 ..Entry::default()
             };
-            let record = write(&entry, HEAD + 1).unwrap();
-            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+            others.add(own, &entry);
         };
         add(1, 0, Kind::Regular, "0");
         add(1, 1, Kind::Overlap, "1");

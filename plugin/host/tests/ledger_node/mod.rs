@@ -45,9 +45,7 @@ pub fn entry(job: u32, cpus: &str) -> Entry {
 
 /// An entry of this process.
 pub fn hold(ledger: &Ledger, entry: Entry) -> Held {
-    let mut session = ledger.session(PATIENCE).unwrap();
-    session.others(entry.step, &entry.cpus);
-    session.hold(entry).unwrap()
+    ledger.session(PATIENCE).unwrap().hold(entry).unwrap()
 }
 
 /// The same, until this process ends.
@@ -56,16 +54,11 @@ pub fn add(ledger: &Ledger, entry: Entry) {
 }
 
 pub fn live(ledger: &Ledger, near: &str) -> Vec<u32> {
-    let mut look = || {
-        let mut entries = ledger.session(PATIENCE).unwrap().all();
-        let mut session = ledger.session(PATIENCE).unwrap();
-        let others = session.others(step(0, 0), &set(near));
-        entries.retain(|entry| entry.cpus.intersects(&set(near)));
-        (others.has_jobs() != entries.is_empty()).then_some(entries)
-    };
-    // One may end between the two questions.
-    let entries = look().or_else(&mut look);
-    let entries = entries.expect("both questions have one answer");
+    let session = ledger.session(PATIENCE).unwrap();
+    let mut entries = session.entries().to_vec();
+    let others = session.others(step(0, 0), &set(near));
+    entries.retain(|entry| entry.cpus.intersects(&set(near)));
+    assert_eq!(others.has_jobs(), !entries.is_empty());
     let mut jobs: Vec<_> = entries.iter().map(|entry| entry.step.job).collect();
     jobs.sort_unstable();
     jobs

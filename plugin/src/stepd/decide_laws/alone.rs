@@ -41,7 +41,7 @@ impl Site {
             return Err(format!("{step:?} waits"));
         }
         let ledger = Ledger::open(&self.dir).unwrap();
-        let mut session = ledger.session(PATIENCE).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
         match session.is_taken(job.number) {
             true => Err("its cpuset counts as taken".into()),
             false => Ok(()),

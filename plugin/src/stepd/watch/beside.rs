@@ -47,7 +47,7 @@ fn look(cpuset: &Cpuset, generation: u32) -> Result<Option<Beside>, String> {
     let dir = StateDir::new(&settings::current().state_dir, &cpuset.node_name);
     let dir = dir.map_err(|why| why.to_string())?;
     let ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
-    let mut session = ledger.read().map_err(|why| why.to_string())?;
+    let session = ledger.read().map_err(|why| why.to_string())?;
     let beside = session.beside(cpuset.step);
     if beside.is_none() && session.is_taken(cpuset.step.job) {
         let runs = false;

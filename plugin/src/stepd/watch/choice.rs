@@ -160,7 +160,7 @@ impl Cpuset {
         let content = ledger::content(&dir).map_err(|why| why.to_string())?;
         let seen = self.look(leaf)?;
         let ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
-        let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
+        let session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
         let own = generation();
         let living = session.cpuset_of(self.step.job).filter(|_| self.of_job);
         let later = living.filter(|one| one.generation > own);

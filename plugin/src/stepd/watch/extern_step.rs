@@ -135,7 +135,7 @@ impl Followers {
 
     fn look(&self) -> Result<Option<Now>, String> {
         let ledger = Ledger::open(&self.dir).map_err(|why| why.to_string())?;
-        let mut session = ledger.read().map_err(|why| why.to_string())?;
+        let session = ledger.read().map_err(|why| why.to_string())?;
         let own = StepKey {
             job: self.adopts.job,
             step: u32::MAX,

@@ -17,11 +17,11 @@ const FIXED: [&str; 12] = [
     "counts.1",
     "cpusets.held",
     "key",
-    "ledger.1",
     "living",
     "machine.json",
     "pools.held",
     "slurmd.json",
+    "steps.lock",
     "topology",
     "off",
 ];

@@ -1,0 +1,113 @@
+//! The cgroup of a step, which lives as long as it has a process.
+//! In: the calling slurmstepd's place. Out: the folder `…/step_N`, and whether a process is in it or below it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::{Mounts, Place};
+use crate::kernel_text::read;
+
+use super::frozen::{FREEZER, folder};
+
+/// How a step's folder begins, in each version.
+const STEP: &str = "step_";
+/// Folders below a step's in version 1: its tasks, and a cgroup of ours.
+const DOWN: usize = 3;
+
+/// That of the calling process; none where Slurm makes none.
+pub(super) fn own() -> Option<PathBuf> {
+    let place = Mounts::read()
+        .ok()
+        .and_then(|mounts| Place::of(0, &mounts).ok());
+    let by_place = place.and_then(|place| step_of(Path::new(&place.to_string())));
+    by_place.or_else(|| {
+        let own = read("/proc/self/cgroup").ok()?;
+        let folder = folder(&own, |name| name == "freezer")?;
+        step_of(&Path::new(FREEZER).join(folder))
+    })
+}
+
+fn step_of(path: &Path) -> Option<PathBuf> {
+    let mut above = path.ancestors();
+    let is_step = |path: &&Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(STEP))
+    };
+    above.find(is_step).map(Path::to_path_buf)
+}
+
+/// Whether a process lives there. What cannot be read may have one.
+pub(super) fn has_processes(folder: &Path) -> bool {
+    let is_missing = |why: &io::Error| why.kind() == io::ErrorKind::NotFound;
+    match read(folder.join("cgroup.events")) {
+        Ok(events) => !events.lines().any(|line| line == "populated 0"),
+        // Version 1 keeps no count.
+        Err(why) if is_missing(&why) => lists_process(folder, DOWN),
+        Err(_) => true,
+    }
+}
+
+fn lists_process(folder: &Path, depth: usize) -> bool {
+    let own = read(folder.join("cgroup.procs"));
+    match own {
+        Err(why) => why.kind() != io::ErrorKind::NotFound,
+        Ok(text) if !text.is_empty() => true,
+        Ok(_) if depth == 0 => false,
+        Ok(_) => {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut below =
+                entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            below.any(|entry| lists_process(&entry.path(), depth - 1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_step() {
+        for (path, expected) in [
+            (
+                "/sys/fs/cgroup/a/job_7/step_0/slurm",
+                Some("/sys/fs/cgroup/a/job_7/step_0"),
+            ),
+            (
+                "/f/slurm_n1/uid_0/job_7/step_batch",
+                Some("/f/slurm_n1/uid_0/job_7/step_batch"),
+            ),
+            ("/sys/fs/cgroup/system.slice/slurmd.service", None),
+        ] {
+            assert_eq!(
+                step_of(Path::new(path)),
+                expected.map(PathBuf::from),
+                "{path}"
+            );
+        }
+        assert!(!has_processes(Path::new("/nonexistent/step_0")));
+    }
+
+    /// As the kernel lays them out: version 2 counts, version 1 lists.
+    #[test]
+    fn a_step_with_a_task_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let step = dir.path().join("step_0");
+        let write = |file: &str, text: &str| {
+            let path = step.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("cgroup.events", "populated 1\nfrozen 0\n");
+        assert!(has_processes(&step));
+        write("cgroup.events", "populated 0\nfrozen 0\n");
+        assert!(!has_processes(&step));
+        fs::remove_file(step.join("cgroup.events")).unwrap();
+        write("cgroup.procs", "");
+        write("task_0/cgroup.procs", "");
+        assert!(!has_processes(&step));
+        write("task_0/cgroup.procs", "41\n");
+        assert!(has_processes(&step));
+    }
+}

@@ -1,0 +1,137 @@
+//! The folder of the steps: a file for each entry, which its slurmstepd keeps locked. The kernel releases the lock when
+//! that process ends, however it ends. The step lives on as long as its cgroup has a process: tasks outlive a
+//! slurmstepd that was killed.
+//! In: a folder. Out: the entries that live, and the files of the dead.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::entry::Entry;
+use super::step_cgroup;
+use crate::lock;
+
+/// Its name in the node's state directory.
+pub const NAME: &str = "steps";
+/// It says whose a job is.
+const FOLDER_MODE: u32 = 0o700;
+const MODE: u32 = 0o600;
+/// The byte that an entry's slurmstepd locks, together with those who look at the same moment.
+const LIFE: u64 = 0;
+/// More entries than any node has steps.
+const MOST: usize = 1 << 16;
+/// Bytes at a file's end that are read: more than the longest line has.
+const LAST_BYTES: u64 = 1 << 16;
+/// A file that is not in place yet.
+const UNFINISHED: &str = ".new";
+/// Entries of one name at most: those of steps whose job was begun again while old tasks of it live.
+const MOST_NAMESAKES: u32 = 1000;
+
+/// What the folder holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub living: Vec<Entry>,
+    pub dead: Vec<PathBuf>,
+}
+
+/// Makes the folder where it is missing.
+pub(super) fn make(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+        Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
+        _ => Ok(()),
+    }
+}
+
+/// Reads all of it; a folder that is missing is empty. An entry that is released meanwhile may be missing.
+pub(super) fn read(folder: &Path) -> io::Result<Found> {
+    let mut found = Found::default();
+    let files = match fs::read_dir(folder) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(found),
+        files => files?,
+    };
+    for file in files.take(MOST) {
+        let path = file?.path();
+        match read_one(&path) {
+            Ok((Some(entry), true)) => found.living.push(entry),
+            // A later release's.
+            Ok((None, true)) => {}
+            Ok((_, false)) => found.dead.push(path),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(why),
+        }
+    }
+    found
+        .living
+        .sort_by_key(|entry| (entry.step.job, entry.step.step, entry.made));
+    Ok(found)
+}
+
+/// The entry, and whether it lives. A file without a whole line is of a writer that died.
+fn read_one(path: &Path) -> io::Result<(Option<Entry>, bool)> {
+    let mut file = open(path, OpenOptions::new().read(true))?;
+    let entry = last(&mut file)?;
+    // If the kernel does not answer, its cores must not be given away.
+    let is_locked = lock::is_held(&file, LIFE).unwrap_or(true);
+    let cgroup = entry.as_ref().and_then(|entry| entry.cgroup.as_deref());
+    let lives = is_locked || cgroup.is_some_and(step_cgroup::has_processes);
+    Ok((entry, lives))
+}
+
+/// The last whole line.
+fn last(file: &mut File) -> io::Result<Option<Entry>> {
+    let length = file.metadata()?.len();
+    if length > LAST_BYTES {
+        file.seek(SeekFrom::Start(length - LAST_BYTES))?;
+    }
+    let mut text = Vec::new();
+    file.take(LAST_BYTES).read_to_end(&mut text)?;
+    let mut lines = text.split(|byte| *byte == b'\n').rev();
+    // What stands behind the last line break is not whole.
+    let _ = lines.next();
+    Ok(lines
+        .next()
+        .and_then(|line| serde_json::from_slice(line).ok()))
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Writes a new entry, which is whole and locked before its name appears. The ledger is locked.
+pub(super) fn write(folder: &Path, entry: &Entry) -> io::Result<(File, PathBuf)> {
+    let unfinished = folder.join(UNFINISHED);
+    let _ = fs::remove_file(&unfinished);
+    let mut options = OpenOptions::new();
+    options.create_new(true).read(true).append(true).mode(MODE);
+    let mut file = open(&unfinished, &mut options)?;
+    let path = free_name(folder, &entry.file_name())?;
+    let written = lock::share(&file, LIFE)
+        .and_then(|()| append(&mut file, entry))
+        .and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.map(|()| (file, path))
+}
+
+fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let further = (2..MOST_NAMESAKES).map(|number| format!("{name}-{number}"));
+    let mut all = [name.to_owned()].into_iter().chain(further);
+    all.find_map(|name| {
+        let path = folder.join(name);
+        let is_free =
+            fs::symlink_metadata(&path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
+        is_free.then_some(path)
+    })
+    .ok_or_else(|| io::ErrorKind::AlreadyExists.into())
+}
+
+/// One line more, which counts from then on. One system call writes it, and a part of a line is none.
+pub(super) fn append(file: &mut File, entry: &Entry) -> io::Result<()> {
+    let mut line = serde_json::to_vec(entry)?;
+    line.push(b'\n');
+    file.write_all(&line)
+}
