@@ -9,7 +9,7 @@ use berth_placement::CpuSet;
 
 use super::entry::Entry;
 use super::process::Task;
-use super::{LedgerError, Session, steps};
+use super::{LedgerError, Session, step_cgroup, steps};
 
 /// An entry that was written, until its step ends.
 #[derive(Debug)]
@@ -30,14 +30,16 @@ impl Held {
         &self.entry
     }
 
-    /// Sets the task whose state shows whether the step is suspended.
+    /// Sets the task whose state shows whether the step is suspended, and whose cgroup shows whether it lives on.
     ///
     /// # Errors
     /// [`LedgerError`]
     pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
         let task = Some(Task::of(pid));
+        let cgroup = self.entry.cgroup.clone();
         self.write(Entry {
             task,
+            cgroup: cgroup.or_else(|| step_cgroup::of(pid)),
             ..self.entry.clone()
         })
     }

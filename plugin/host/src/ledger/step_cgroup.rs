@@ -1,9 +1,11 @@
 //! The cgroup of a step, which lives as long as it has a process.
-//! In: the calling slurmstepd's place. Out: the folder `…/step_N`, and whether a process is in it or below it.
+//! In: the place of a slurmstepd or of its task. Out: the folder `…/step_N`, and whether a process is in it or below it.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use libc::pid_t;
 
 use crate::cgroup::{Mounts, Place};
 use crate::kernel_text::read;
@@ -15,14 +17,19 @@ const STEP: &str = "step_";
 /// Folders below a step's in version 1: its tasks, and a cgroup of ours.
 const DOWN: usize = 3;
 
-/// That of the calling process; none where Slurm makes none.
-pub(super) fn own() -> Option<PathBuf> {
+/// That of a process, 0 is the calling one; none where Slurm keeps it in none. In version 1 Slurm keeps tasks there, and
+/// not always their slurmstepd.
+pub(super) fn of(pid: pid_t) -> Option<PathBuf> {
     let place = Mounts::read()
         .ok()
-        .and_then(|mounts| Place::of(0, &mounts).ok());
+        .and_then(|mounts| Place::of(pid, &mounts).ok());
     let by_place = place.and_then(|place| step_of(Path::new(&place.to_string())));
     by_place.or_else(|| {
-        let own = read("/proc/self/cgroup").ok()?;
+        let own = match pid {
+            0 => read("/proc/self/cgroup"),
+            pid => read(format!("/proc/{pid}/cgroup")),
+        };
+        let own = own.ok()?;
         let folder = folder(&own, |name| name == "freezer")?;
         step_of(&Path::new(FREEZER).join(folder))
     })
