@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::builder::{Builder, ci_cluster};
 use crate::output::{Done, mask};
+use crate::under_test::command;
 
 /// How long anything in a cluster may take before a test gives up: a slurmstepd that meets a
 /// slurmctld which is just reading its configuration tries again a minute later.
@@ -102,6 +103,23 @@ impl Cluster {
     #[track_caller]
     pub fn scontrol(&self, arguments: &[&str]) -> Done {
         self.run("scontrol", arguments)
+    }
+
+    /// `berth ARGUMENTS…`, for the state that this cluster's slurmds keep.
+    #[track_caller]
+    pub fn berth(&self, arguments: &[&str]) -> Done {
+        let state = self.folder().join("run/berth").display().to_string();
+        let words = [arguments, &["--state-dir", &state]].concat();
+        self.run(&command().to_string_lossy(), &words)
+    }
+
+    /// A metric of the only node, by its name without `berth_` and `_total`; nothing where it has no line.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> Option<u64> {
+        let text = self.berth(&["status", "--metrics"]).stdout;
+        let begin = format!("berth_{name}_total{{");
+        let line = text.lines().find(|line| line.starts_with(&begin))?;
+        line.rsplit(' ').next()?.parse().ok()
     }
 
     /// The mask each task of `srun ARGUMENTS…` really has, in task order, read from the

@@ -195,20 +195,12 @@ fn node_dir(cluster: &Cluster) -> PathBuf {
     cluster.folder().join("run/berth").join(node.trim())
 }
 
-fn counted(cluster: &Cluster, name: &str) -> Option<u64> {
-    let text = fs::read_to_string(node_dir(cluster).join("berth.prom")).ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with(&format!("berth_{name}_total{{")))?;
-    line.rsplit(' ').next()?.parse().ok()
-}
-
 #[test]
 fn no_lock_of_a_users_holds_up_the_counters() {
     let Some(cluster) = cluster("") else { return };
     cluster.srun(&["true"]).expect_ok();
     cluster.wait_for("the first step to be counted", || {
-        counted(&cluster, "launches").filter(|count| *count == 1)
+        cluster.metric("launches").filter(|count| *count == 1)
     });
     // Everything below the state directory that a user can open.
     let base = cluster.folder().join("run/berth");
@@ -231,18 +223,18 @@ fn no_lock_of_a_users_holds_up_the_counters() {
         cluster.srun(&["true"]).expect_ok();
     }
     cluster.wait_for("the next steps to be counted", || {
-        counted(&cluster, "launches").filter(|count| *count == 4)
+        cluster.metric("launches").filter(|count| *count == 4)
     });
     assert!(!cluster.srun(&["--cpu-bind=map_cpu:77", "true"]).ok());
     cluster.wait_for("the refusal to be counted", || {
-        counted(&cluster, "refused").filter(|count| *count == 1)
+        cluster.metric("refused").filter(|count| *count == 1)
     });
     assert!(since.elapsed() < Duration::from_secs(20));
 }
 
-/// The lines of the public file that are no comments, by what stands before the number.
+/// The lines of the metrics that are no comments, by what stands before the number.
 fn published(cluster: &Cluster) -> Vec<(String, u64)> {
-    let text = fs::read_to_string(node_dir(cluster).join("berth.prom")).unwrap_or_default();
+    let text = cluster.berth(&["status", "--metrics"]).stdout;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.rsplit_once(' '));
     pairs
@@ -281,24 +273,30 @@ fn monitoring_sees_what_is_unbound_and_why() {
         .srun(&["-n2", "--binding=linear:1:0,7", "true"])
         .expect_ok();
     cluster.wait_for("the failed binding to be counted", || {
-        counted(&cluster, "tasks_unbound_binding_failed").filter(|count| *count == 2)
+        cluster
+            .metric("tasks_unbound_binding_failed")
+            .filter(|count| *count == 2)
     });
-    assert_eq!(counted(&cluster, "tasks_unbound"), Some(2));
+    assert_eq!(cluster.metric("tasks_unbound"), Some(2));
 
     let off = cluster.folder().join("run/berth/off");
     fs::write(&off, "").unwrap();
     cluster.srun(&["-n2", "true"]).expect_ok();
     cluster.wait_for("unbound tasks to be counted", || {
-        counted(&cluster, "tasks_unbound_switched_off").filter(|count| *count == 2)
+        cluster
+            .metric("tasks_unbound_switched_off")
+            .filter(|count| *count == 2)
     });
-    assert_eq!(counted(&cluster, "tasks_unbound"), Some(4));
+    assert_eq!(cluster.metric("tasks_unbound"), Some(4));
     is_in_state(&cluster, "off").expect("it is switched off");
     fs::remove_file(&off).unwrap();
     cluster
         .srun(&["-n2", "--cpu-bind=cores", "true"])
         .expect_ok();
-    cluster.wait_for("the next step", || is_in_state(&cluster, "working"));
-    assert_eq!(counted(&cluster, "tasks_bound"), Some(2));
+    is_in_state(&cluster, "working").expect("it is switched on again");
+    cluster.wait_for("the bound tasks to be counted", || {
+        cluster.metric("tasks_bound").filter(|count| *count == 2)
+    });
     drop(cluster);
 
     let quiet = self::cluster("counters=off").unwrap();
@@ -307,8 +305,7 @@ fn monitoring_sees_what_is_unbound_and_why() {
     quiet.wait_idle();
     let names = fs::read_dir(node_dir(&quiet)).unwrap().flatten();
     let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
-    let is_counter = |name: &std::ffi::OsString| name == "berth.prom" || name == "counts.1";
-    assert!(!names.iter().any(is_counter), "{names:?}");
+    assert!(!names.iter().any(|name| name == "metrics.1"), "{names:?}");
 
     let inert = Cluster::builder()
         .task_plugin("task/affinity,task/berth")

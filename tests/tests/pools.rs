@@ -30,27 +30,6 @@ fn builder_on(machine: &str) -> Builder {
         .env("HWLOC_SYNTHETIC", machine)
 }
 
-fn berth(cluster: &Cluster, words: &[&str]) -> Done {
-    let state = cluster.folder().join("run/berth");
-    let words = [words, &["--state-dir", state.to_str().expect("a path")]].concat();
-    cluster.run(&berth_tests::command().to_string_lossy(), &words)
-}
-
-/// A count of the node's public file.
-fn count(cluster: &Cluster, name: &str) -> u64 {
-    let state = cluster.folder().join("run/berth");
-    let nodes = fs::read_dir(state).expect("a state directory");
-    let text: String = nodes
-        .flatten()
-        .filter_map(|node| fs::read_to_string(node.path().join("berth.prom")).ok())
-        .collect();
-    let line = text
-        .lines()
-        .find(|line| line.starts_with(&format!("{name}{{")));
-    let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
-    value.unwrap_or_default()
-}
-
 /// Starts a job that lasts, and waits until its script runs in its place.
 fn run(cluster: &Cluster, options: &[&str]) {
     let words = [options, &["--parsable", "-o/dev/null", "--wrap=sleep 300"]].concat();
@@ -70,7 +49,7 @@ fn told(cluster: &Cluster, options: &[&str]) -> Done {
 #[test]
 fn the_example_as_it_stands() {
     let cluster = cluster(None);
-    let doctor = berth(&cluster, &["doctor"]);
+    let doctor = cluster.berth(&["doctor"]);
     // The example is for larger nodes: here its reserve is one of the pool's eight.
     let beyond =
         "beyond the 7 CPUs that the pool multi8 can have beside the node's reserve (cpus=8)";
@@ -78,7 +57,7 @@ fn the_example_as_it_stands() {
         assert!(doctor.stdout.contains(says), "{says}: {doctor:#?}");
     }
     // Without cgroups nobody counts what the jobs outside of pools have.
-    let status = berth(&cluster, &["status", "--pools"]).stdout;
+    let status = cluster.berth(&["status", "--pools"]).stdout;
     let last = status.lines().last().unwrap_or_default();
     assert!(last.trim().ends_with("0.00       unknown"), "{status}");
     // A pool job starts on a node that is full, and is told what it got.
@@ -101,7 +80,7 @@ fn the_example_as_it_stands() {
     assert_eq!((done.stdout.trim(), is_quiet), (",", true), "{done:#?}");
     let done = cluster.srun(&["-pmulti8", "--pool=multi8", "-n1", "true"]);
     assert!(!done.ok() && done.stderr.contains("--pool: "), "{done:#?}");
-    assert_eq!(count(&cluster, "berth_pool_steps_total"), 2);
+    assert_eq!(cluster.metric("pool_steps"), Some(2));
     let log = cluster.slurmd_log();
     assert!(
         log.contains("pool=multi8 cpus-asked=4 cpus-delivered=unknown stalled=unknown"),
@@ -130,13 +109,13 @@ fn a_full_pool_runs_normal_jobs_also_after_a_restart_of_slurmd() {
     assert!(done.stderr.contains(says), "{done:#?}");
     let done = cluster.srun(&[&["-pmulti8", "-n1", "-c2"][..], &show].concat());
     assert_eq!(done.stdout.trim(), "2,", "{done:#?}");
-    assert_eq!(count(&cluster, "berth_pool_full_total"), 1);
+    assert_eq!(cluster.metric("pool_full"), Some(1));
 
     // A wrong file changes nothing, and is said once.
     fs::write(&file, "name=multi8 partition=multi8 cpus=9\n").expect("a file");
     let why = "pools.conf, line 1: cpus=9 are more than the 8 CPUs of this node";
     let doctor = cluster.wait_for("the doctor to fail", || {
-        let done = berth(&cluster, &["doctor"]);
+        let done = cluster.berth(&["doctor"]);
         (!done.ok()
             && done
                 .stdout
@@ -152,7 +131,7 @@ fn a_full_pool_runs_normal_jobs_also_after_a_restart_of_slurmd() {
     assert_eq!(done.stdout.trim(), "1,", "{done:#?}");
     fs::write(&file, "name=multi8 partition=multi8 cpus=4\n").expect("a file");
     cluster.wait_for("the file in force", || {
-        let done = berth(&cluster, &["doctor"]);
+        let done = cluster.berth(&["doctor"]);
         (!done.stdout.contains("stay in force")).then_some(())
     });
     let done = cluster.srun(&[&["-pmulti8", "-n1"][..], &show].concat());
@@ -182,7 +161,7 @@ fn a_wrong_file_leaves_the_pools_in_force() {
             None => fs::rename(&file, &away).expect("a file"),
         }
         let doctor = cluster.wait_for(why, || {
-            let done = berth(&cluster, &["doctor"]);
+            let done = cluster.berth(&["doctor"]);
             // slurmd's own line, beside what doctor finds in the file.
             let is_said = |line: &str| [why, STAYS].iter().all(|text| line.contains(text));
             let said = done.stdout.lines().find(|line| is_said(line));
@@ -203,7 +182,7 @@ fn a_wrong_file_leaves_the_pools_in_force() {
     }
     fs::write(&file, right).expect("a file");
     cluster.wait_for("the right file", || {
-        let done = berth(&cluster, &["doctor"]);
+        let done = cluster.berth(&["doctor"]);
         (!done.stdout.contains(STAYS)).then_some(())
     });
 }
@@ -379,7 +358,7 @@ fn a_class_of_earlier_releases_is_read_as_weight() {
         lines.len() == 1 && lines[0].contains("error: berth: "),
         "{lines:#?}"
     );
-    let doctor = berth(&cluster, &["doctor"]);
+    let doctor = cluster.berth(&["doctor"]);
     let line = doctor.stdout.lines().find(|line| line.contains(why));
     assert!(
         line.is_some_and(|line| line.contains("warning")),

@@ -171,10 +171,6 @@ fn a_node_that_is_well_and_one_that_is_not() {
     well.srun(&["-n1", "-c2", "--cpu-bind=none", "true"])
         .expect_ok();
     assert!(!well.srun(&["-n1", "--cpu-bind=map_cpu:77", "true"]).ok());
-    let node = well.run("sinfo", &["-h", "-N", "-o", "%N"]).stdout;
-    let file = well
-        .folder()
-        .join(format!("run/berth/{}/berth.prom", node.trim()));
     let counts = [
         "launches",
         "tasks_bound",
@@ -183,14 +179,7 @@ fn a_node_that_is_well_and_one_that_is_not() {
         "readback_differences",
     ];
     let told = well.wait_for("both steps to be counted", || {
-        let text = fs::read_to_string(&file).ok()?;
-        let value = |name: &str| {
-            let line = text
-                .lines()
-                .find(|line| line.starts_with(&format!("berth_{name}_total{{")));
-            line?.rsplit(' ').next()?.parse::<u32>().ok()
-        };
-        let found: Option<Vec<_>> = counts.iter().map(|name| value(name)).collect();
+        let found: Option<Vec<_>> = counts.iter().map(|name| well.metric(name)).collect();
         found.filter(|found| found[0] == 2)
     });
     assert_eq!(told, [2, 2, 1, 1, 0]);

@@ -23,11 +23,10 @@ fn names(text: &str) -> BTreeSet<String> {
 
 /// The counters as the code names them.
 fn written() -> BTreeSet<String> {
-    let folder = root().join("plugin/host/src/counters");
-    let texts = ["mod.rs", "pools.rs"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
-    let code = texts.map(|text| text.split("#[cfg(test)]").next().unwrap().to_owned());
+    let text = fs::read_to_string(root().join("plugin/host/src/metrics/text.rs")).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap();
     let check = fs::read_to_string(example("health-check.sh")).unwrap();
-    names(&(code.concat() + &check))
+    names(&(code.to_owned() + &check))
 }
 
 #[test]
@@ -232,33 +231,25 @@ fn the_health_check_drains_where_a_slurmd_with_berth_is_wrong_and_nowhere_else()
 }
 
 #[test]
-fn counters_are_linked_once_for_each_node_name() {
+fn the_metrics_of_all_node_names_are_one_file() {
     let (state, collector) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for node in ["n1", "n2"] {
         fs::create_dir(state.path().join(node)).unwrap();
-        fs::write(state.path().join(node).join("berth.prom"), node).unwrap();
+        fs::write(state.path().join(node).join("slurmd.json"), "{}").unwrap();
     }
-    // A second run changes nothing.
+    // A second run replaces the file.
     for _ in 0..2 {
-        let (code, text) = run("link-counters.sh", Some(collector.path()), state.path());
+        let (code, text) = run("write-metrics.sh", Some(collector.path()), state.path());
         assert_eq!((code, text.as_str()), (Some(0), ""));
     }
-    let mut found: Vec<_> = fs::read_dir(collector.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    found.sort();
-    assert_eq!(found, ["n1-berth.prom", "n2-berth.prom"]);
+    let files: Vec<_> = fs::read_dir(collector.path()).unwrap().flatten().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = fs::read_to_string(collector.path().join("berth.prom")).unwrap();
+    for node in ["n1", "n2"] {
+        let line = format!("berth_launches_total{{node=\"{node}\"}} 0");
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
     let nowhere = collector.path().join("nowhere");
-    let (code, text) = run("link-counters.sh", Some(&nowhere), state.path());
+    let (code, text) = run("write-metrics.sh", Some(&nowhere), state.path());
     assert_ne!(code, Some(0), "{text}");
-    // berth replaces its file; the link shows the new one.
-    let (file, new) = (
-        state.path().join("n1/berth.prom"),
-        state.path().join("n1/new"),
-    );
-    fs::write(&new, "later").unwrap();
-    fs::rename(&new, &file).unwrap();
-    let seen = fs::read_to_string(collector.path().join("n1-berth.prom")).unwrap();
-    assert_eq!(seen, "later");
 }

@@ -8,7 +8,7 @@ use libc::{c_int, pid_t};
 use slurm_sys::SUCCESS;
 
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
-use crate::slurmd::{batch, counting, launch, ready, shadow, worker};
+use crate::slurmd::{batch, launch, ready, shadow, worker};
 use crate::stepd::state::STATE;
 use crate::stepd::{adopted, apply, in_task, node_facts, read, watch};
 
@@ -49,7 +49,6 @@ pub extern "C" fn fini() -> c_int {
     guard("fini", || {
         shadow::at_end();
         worker::stop();
-        counting::publish();
         SUCCESS
     })
 }

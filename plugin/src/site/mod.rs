@@ -1,9 +1,9 @@
-//! This process's knowledge of its node and of the administrator's wishes: settings, log, counters.
+//! This process's knowledge of its node and of the administrator's wishes: settings, log, metrics.
 
 pub(crate) mod cgroups;
 #[cfg(test)]
 pub(crate) mod count_allocations;
-pub(crate) mod counters;
+pub(crate) mod metrics;
 pub(crate) mod node;
 pub(crate) mod settings;
 pub(crate) mod slurm_log;

@@ -21,12 +21,13 @@ use crate::message::seal::Whose;
 use crate::message::step::Step;
 use crate::message::{device_mark, names, routes};
 use crate::planning::convert;
+use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::launch::here;
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, reserved, worker};
+use crate::slurmd::{host, key, pool, reserved};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -48,7 +49,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
         Err(Stop::Refused(_, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
-            worker::refused(slurm);
+            metrics::refused();
             let refused = Handover {
                 outcome: Outcome::Refused,
                 note: why,
@@ -69,7 +70,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
 fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
-        worker::switched_off(slurm, 1);
+        metrics::switched_off(1);
         return Ok(());
     };
     let is_read = batch.env_is_within_bounds();
@@ -80,7 +81,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     let plan = plan_batch(&ask, &node, &Claims::default())?;
     let id = batch.job_id();
-    reserved::look(slurm, &plan, || format!("step={id}.batch"));
+    reserved::look(&plan, || format!("step={id}.batch"));
     let mut handover = Handover {
         note: off.unwrap_or_default(),
         confine: settings.confine.confines(confine),

@@ -22,12 +22,12 @@ use crate::message::step::{CpuBindWords, Step};
 use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, memory};
-use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
+use crate::site::{metrics, node};
 use crate::slurmd::asked::asked;
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, refusal, reserved, shadow, worker};
+use crate::slurmd::{host, key, pool, refusal, reserved, shadow};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -57,7 +57,7 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
         Err(Stop::Refused(kind, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
-            worker::refused(slurm);
+            metrics::refused();
             let refuses = |share| would_refuse(slurm, &launch, share);
             if let Some(text) = refusal::text(&launch, (node_id, slurm.layout), &why, refuses) {
                 // SAFETY: slurmd's place for a text, or null.
@@ -118,7 +118,7 @@ fn env_change(
 fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
-        worker::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
+        metrics::switched_off(launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
@@ -136,7 +136,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     // What can never fit is refused here, whoever else is on the node.
     let plan = plan(ask, &node, &Claims::default())?;
     let cpus_per_task = ask.cpus_per_task;
-    reserved::look(slurm, &plan, || name(id));
+    reserved::look(&plan, || name(id));
     if asked.inherited {
         forget_list(slurm, launch)?;
     }

@@ -5,7 +5,6 @@ pub(crate) mod announce;
 mod asked;
 pub(crate) mod batch;
 pub(crate) mod complaints;
-pub(crate) mod counting;
 pub(crate) mod cpusets;
 pub(crate) mod discovery;
 pub(crate) mod gres;

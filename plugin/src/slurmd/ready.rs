@@ -12,10 +12,10 @@ use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::planning::convert;
 use crate::site::standing::{self, Abi};
-use crate::site::{cgroups, node, settings};
+use crate::site::{cgroups, metrics, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::{counting, cpusets, discovery, key, pools, reserved, thread, worker};
+use crate::slurmd::{cpusets, discovery, key, pools, reserved, thread, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -55,7 +55,7 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
 
 /// What must be there before the first launch, and what must not be there any more.
 fn begin(node_name: &str) {
-    counting::begin(node_name);
+    metrics::begin(node_name);
     tidy_files(node_name);
     tidy_cgroups();
     key::begin(node_name);
@@ -83,7 +83,7 @@ pub(crate) fn start() {
             SAID.call_once(|| {
                 log::log!(level, "{why}");
                 announce(&node::public_name(), &Role::Aside(why));
-                counting::begin(&node::public_name());
+                metrics::begin(&node::public_name());
             });
         }
         return;
@@ -146,7 +146,7 @@ pub(crate) fn start_aside() {
     if standing::working().is_none() {
         let name = node::name().unwrap_or_else(node::public_name);
         discovery::at_start(&name);
-        counting::begin(&name);
+        metrics::begin(&name);
         announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
         warn_if_off();
     }

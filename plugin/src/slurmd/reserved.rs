@@ -4,19 +4,19 @@
 use berth_placement::owned::Reserved;
 use berth_placement::{CpuSet, Node, Plan};
 
-use crate::site::standing::Abi;
+use crate::site::metrics;
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::worker;
 
 /// Looks at a plan; from a hook. A step that has nothing else runs on reserved CPUs: an error, also for
 /// `berth doctor` until slurmd reads its settings again.
-pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
+pub(crate) fn look(plan: &Plan, who: impl Fn() -> String) {
     let decision = &plan.decision;
     if decision.reserved == Reserved::Nothing {
         return;
     }
     let has_no_others = decision.reserved == Reserved::All;
-    worker::reserved(slurm, has_no_others);
+    metrics::reserved(has_no_others);
     let is_new = match has_no_others {
         true => {
             log::error!("{}, CPUs {}: {ONLY}", who(), decision.own);

@@ -8,17 +8,12 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::site::standing::Abi;
-use crate::slurmd::{
-    abandoned, announce, complaints, counting, cpusets, discovery, key, pools, thread,
-};
+use crate::slurmd::{abandoned, announce, complaints, cpusets, discovery, key, pools, thread};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// The public counters are not written more often than this.
-const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// A changed file of the site is read within this time, or later where a look uses much of a CPU. A lost key is put back
 /// within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
@@ -32,7 +27,6 @@ struct Todo {
     /// The machine must be discovered, for this node.
     discover: Option<String>,
     announce: bool,
-    count: bool,
     /// The site's files may have changed.
     look: bool,
     /// slurmd's key may be lost.
@@ -43,7 +37,6 @@ struct Todo {
 static TODO: Mutex<Todo> = Mutex::new(Todo {
     discover: None,
     announce: false,
-    count: false,
     look: false,
     key: false,
     stop: false,
@@ -60,36 +53,9 @@ pub(crate) fn discover(node_name: &str) {
     start();
 }
 
-/// slurmd has refused a step or script; from a hook.
-pub(crate) fn refused(slurm: Abi) {
-    if counting::refused(slurm) {
-        count();
-    }
-}
-
-/// slurmd has left tasks alone because of the switch-off file; from a hook.
-pub(crate) fn switched_off(slurm: Abi, tasks: u32) {
-    if counting::switched_off(slurm, tasks) {
-        count();
-    }
-}
-
-/// A step or script was counted that has reserved CPUs; from a hook.
-pub(crate) fn reserved(slurm: Abi, has_no_others: bool) {
-    if counting::reserved(slurm, has_no_others) {
-        count();
-    }
-}
-
 /// Slurmd's announcement must be written again; from a hook.
 pub(crate) fn announce_again() {
     todo().announce = true;
-    thread::wake();
-    start();
-}
-
-fn count() {
-    todo().count = true;
     thread::wake();
     start();
 }
@@ -124,7 +90,6 @@ pub(crate) fn stop() {
 struct Times {
     discover: Instant,
     pause: Duration,
-    count: Instant,
     look: Instant,
     key: Instant,
 }
@@ -136,7 +101,6 @@ impl Times {
         Self {
             discover: now,
             pause: FIRST_PAUSE,
-            count: now,
             look: now,
             key: now,
         }
@@ -168,10 +132,6 @@ fn work() {
         let has_news = complaints::have_changed();
         if due.announce || has_changed || has_news || is_back || is_lost {
             announce::again();
-        }
-        if due.count {
-            counting::publish();
-            times.count = Instant::now() + BETWEEN_COUNTS;
         }
         if let Some(node_name) = due.discover {
             discover_again(&node_name, &mut times, &mut last);
@@ -230,7 +190,6 @@ fn wait(times: &Times) -> Option<Todo> {
                 false => None,
             },
             announce: std::mem::take(&mut todo.announce),
-            count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
             key: now >= times.key && key::is_made(),
             stop: false,
@@ -240,7 +199,6 @@ fn wait(times: &Times) -> Option<Todo> {
         }
         let later = [
             todo.discover.is_some().then_some(times.discover),
-            todo.count.then_some(times.count),
             has_files().then_some(times.look),
             key::is_made().then_some(times.key),
         ];
@@ -302,7 +260,6 @@ mod tests {
         let later = Instant::now() + LONGEST_PAUSE;
         let times = Times {
             discover: later,
-            count: later,
             look: later,
             key: Instant::now() + FIRST_PAUSE,
             ..Times::new()

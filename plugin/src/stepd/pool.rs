@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
-use berth_host::counters;
 use berth_host::ledger::{self, Entry, Held};
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::CpuSet;
@@ -18,7 +17,7 @@ use crate::message::handover::Handover;
 use crate::message::in_pool::{InPool, Member};
 use crate::planning;
 use crate::planning::words::name;
-use crate::site::settings;
+use crate::site::{metrics, settings};
 use crate::stepd::pool_fit::fits;
 use crate::stepd::pool_used::Used;
 use crate::stepd::pool_weight::{
@@ -270,8 +269,9 @@ impl Seat {
         let used = Used::of(&self.step, self.folders.as_ref(), wall);
         let (step, pool) = (self.step.clone(), self.member.name.clone());
         log::info!("{step} pool={pool} {}", used.line(self.asked));
-        if let Err(why) = self.free(used) {
-            log::warn!("{step}: the counts of the pool {pool} are without it: {why}");
+        metrics::add_to_pool(&self.node_name, &pool, used.counts(self.asked));
+        if let Err(why) = self.free() {
+            log::warn!("{step}: its place in the pool {pool} is free when slurmstepd ends: {why}");
         }
     }
 
@@ -284,22 +284,8 @@ impl Seat {
         })
     }
 
-    /// Adds the step to its pool's counts, while nobody else does.
-    fn count(&self, used: Used) {
-        let settings = settings::current();
-        if !settings.counters {
-            return;
-        }
-        let counts = used.counts(self.asked);
-        let counted =
-            counters::add_to_pool(&self.dir, &self.node_name, (&self.member.name, counts));
-        if let Err(why) = counted {
-            log::debug!("{}: {why}", counters::POOLS);
-        }
-    }
-
-    /// Counts the step and frees its place, while nobody else writes the ledger.
-    fn free(self, used: Used) -> Result<(), String> {
+    /// Frees the step's place, while nobody else writes the ledger.
+    fn free(self) -> Result<(), String> {
         let text = |why: LedgerError| why.to_string();
         let ledger = Ledger::open(&self.dir).map_err(text)?;
         let session = ledger.session(PATIENCE).map_err(text)?;
@@ -316,7 +302,6 @@ impl Seat {
                 (self.others_now(), &session),
             );
         }
-        self.count(used);
         self.held.release().map_err(text)
     }
 }

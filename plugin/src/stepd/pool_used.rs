@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use berth_host::cgroup::JobFolders;
-use berth_host::counters::PoolCounts;
+use berth_host::metrics::PoolCounts;
 
 /// What the kernel does not count.
 const UNKNOWN: &str = "unknown";

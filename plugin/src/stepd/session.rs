@@ -3,7 +3,7 @@
 //! ours.
 
 use berth_host::cgroup::JobFolders;
-use berth_host::counters::Counters;
+use berth_host::metrics::Count;
 use berth_placement::CpuSet;
 
 use crate::message::handover::Outcome;
@@ -108,13 +108,10 @@ impl Session {
         }
     }
 
-    /// The numbers that it adds to the node's counts when it has ended.
-    pub(crate) fn counts(&self) -> Counters {
+    /// The numbers that it adds to the node's metrics when it has ended.
+    pub(crate) fn counts(&self) -> Vec<(Count, u64)> {
         if self.is_refused_here {
-            return Counters {
-                refused: 1,
-                ..Counters::default()
-            };
+            return vec![(Count::Refused, 1)];
         }
         let tasks = u64::from(self.node_tasks);
         let applied = u64::from(self.applied).min(tasks);
@@ -123,19 +120,24 @@ impl Session {
         let bound = if is_bound { applied } else { 0 };
         let fences = self.fences.as_ref();
         let waited = self.beside_pools.as_ref().and_then(JobFolders::all_waited);
-        Counters {
-            launches: 1,
-            bound,
-            unbound: tasks - bound,
-            differences: self.deviations.len() as u64,
-            binding_failed: if has_failed { tasks } else { 0 },
-            confined: fences.map_or(0, |fences| fences.made.into()),
-            not_confined: fences.map_or(0, |fences| fences.missed.into()),
-            in_pool: u64::from(self.pool == Some(true)),
-            pool_full: u64::from(self.pool == Some(false)),
-            others_waited: waited.unwrap_or_default(),
-            ..Counters::default()
-        }
+        vec![
+            (Count::Launches, 1),
+            (Count::Bound, bound),
+            (Count::Unbound, tasks - bound),
+            (Count::Differences, self.deviations.len() as u64),
+            (Count::BindingFailed, if has_failed { tasks } else { 0 }),
+            (
+                Count::Confined,
+                fences.map_or(0, |fences| fences.made.into()),
+            ),
+            (
+                Count::NotConfined,
+                fences.map_or(0, |fences| fences.missed.into()),
+            ),
+            (Count::InPool, u64::from(self.pool == Some(true))),
+            (Count::PoolFull, u64::from(self.pool == Some(false))),
+            (Count::OthersWaited, waited.unwrap_or_default()),
+        ]
     }
 }
 

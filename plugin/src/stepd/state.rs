@@ -17,7 +17,7 @@ use berth_host::key::Key;
 
 use crate::message::handover::Outcome;
 use crate::message::options::{Own, Texts};
-use crate::site::{counters, standing};
+use crate::site::{metrics, standing};
 use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 
@@ -208,7 +208,7 @@ impl State {
         // slurmd has counted those that the switch-off file left alone.
         let step = self.step();
         if let Some(step) = step.as_ref().filter(|step| step.outcome != Outcome::Off) {
-            counters::add(&step.node_name, &step.counts());
+            metrics::add_step(&step.node_name, &step.counts());
         }
     }
 }

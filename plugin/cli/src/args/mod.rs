@@ -173,6 +173,7 @@ pub(crate) struct DoctorArgs {
   berth status --watch            repeats every two seconds
   berth status --cpusets -l       free CPUs, each NUMA node's, and static cpusets
   berth status --pools            pools, and what their jobs own and get (root)
+  berth status --metrics          what was counted since the boot, for Prometheus
   berth status --format json      the same for a script")]
 pub(crate) struct StatusArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -190,6 +191,9 @@ pub(crate) struct StatusArgs {
     /// The site's pools, their weights, what their jobs own and get, and how much the other jobs wait
     #[arg(long, conflicts_with_all = ["job", "cpusets"])]
     pub pools: bool,
+    /// What was counted since the boot, in Prometheus' text format
+    #[arg(long, conflicts_with_all = ["job", "cpusets", "pools", "format"])]
+    pub metrics: bool,
     /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,

@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use berth_host::counters::{self as counts, Counters};
 use berth_host::key::{self as keys, Key};
+use berth_host::metrics::{self, Count, Metrics};
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
 use berth_placement::Machine;
@@ -99,43 +99,43 @@ pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
     checks.add(verdict, "ledger", text, path.display());
 }
 
-/// Shows the counters; a read-back difference needs attention.
-pub(super) fn counters(checks: &mut Checks, dir: &StateDir, words: Option<&Announcement>) {
-    let path = dir.path().join(counts::NAME);
+/// Shows the metrics; a read-back difference needs attention.
+pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announcement>) {
+    let path = dir.path().join(metrics::NAME);
     let path = path.display();
-    let text = match counts::read(dir) {
-        Ok(text) => text,
+    let metrics = match Metrics::read(dir) {
+        Ok(metrics) => metrics,
         Err(ReadError::Absent(_)) => {
             let off = words.is_some_and(|words| words.settings.contains("counters=off"));
             let (verdict, why) = match off {
                 true => (Well, "counters=off"),
                 false => (
                     Note,
-                    "slurmd writes this file when it starts, and it is not there: the reason is in \
-                     slurmd's log, or somebody has removed it, and the next step writes it again",
+                    "slurmd makes this file when it starts, and it is not there: the reason is in \
+                     slurmd's log, or somebody has removed it, and the next step makes it again",
                 ),
             };
             return checks.add(verdict, "counters", why, path);
         }
         Err(why) => return checks.add(Wrong, "counters", why.to_string(), path),
     };
-    let counts = Counters::parse(&text);
+    let count = |count| metrics.get(count);
     let told = format!(
         "{} {}, {} bound, {} unbound ({} while switched off, {} by a failed --binding), {} refused, {}",
-        counts.launches,
-        either(&counts.launches, "launch", "launches"),
-        counted(counts.bound, "task"),
-        counts.unbound,
-        counts.switched_off,
-        counts.binding_failed,
-        counts.refused,
-        counted(counts.differences, "read-back difference"),
+        count(Count::Launches),
+        either(&count(Count::Launches), "launch", "launches"),
+        counted(count(Count::Bound), "task"),
+        count(Count::Unbound),
+        count(Count::SwitchedOff),
+        count(Count::BindingFailed),
+        count(Count::Refused),
+        counted(count(Count::Differences), "read-back difference"),
     );
-    let unconfined = match counts.not_confined {
+    let unconfined = match count(Count::NotConfined) {
         0 => String::new(),
         count => format!(", {} not confined (confine=)", counted(count, "bound task")),
     };
-    let verdict = match counts.differences + counts.not_confined {
+    let verdict = match count(Count::Differences) + count(Count::NotConfined) {
         0 => Well,
         _ => Note,
     };

@@ -57,7 +57,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
     }
     files::machine(&mut checks, &dir, machine);
     files::ledger(&mut checks, &dir);
-    files::counters(&mut checks, &dir, words.ok().as_ref());
+    files::metrics(&mut checks, &dir, words.ok().as_ref());
     checks.all
 }
 

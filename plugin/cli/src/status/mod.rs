@@ -1,10 +1,11 @@
 //! `berth status`: shows which steps are bound to which cores of this node. Root reads the ledger;
 //! everybody else sees how full the node is, but not who runs what. With `--cpusets` it shows the room
-//! for cpusets, and with `--pools` the pools.
+//! for cpusets, with `--pools` the pools, and with `--metrics` what was counted.
 
 mod cpusets;
 mod free;
 mod live;
+mod metrics;
 mod pools;
 
 use berth_placement::sets::count::counted;
@@ -104,6 +105,9 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     }
     if args.pools {
         return pools::once(args, &base, &nodes, out);
+    }
+    if args.metrics {
+        return metrics::once(&base, &nodes, out);
     }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());

@@ -119,16 +119,9 @@ pub fn health() -> Outcome {
         .srun(&["-n4", "--cpu-bind=cores", "true"])
         .expect_ok();
     cluster.wait_idle();
-    let node = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).expect_ok();
-    let counters = format!("{state}/{}/berth.prom", node.trim());
-    let bound = cluster.wait_for("the step to be counted", || {
-        let text = fs::read_to_string(&counters).ok()?;
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("berth_tasks_bound_total{"))?;
-        line.rsplit(' ').next()?.parse::<u32>().ok()
+    cluster.wait_for("the step to be counted", || {
+        cluster.metric("tasks_bound").filter(|bound| *bound == 4)
     });
-    assert_eq!(bound, 4);
     let topo = || berth_says(&["topo", "--format=json"]);
     assert_eq!(text(&topo(), "offline"), "");
     let offline = Offline::take("/sys/devices/system/cpu/cpu5/online");

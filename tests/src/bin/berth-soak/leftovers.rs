@@ -11,14 +11,12 @@ use crate::killer;
 use crate::work::Soak;
 
 /// Files of a node that are there as long as slurmd serves it, or for the slurmd that follows.
-const FIXED: [&str; 12] = [
-    "berth.prom",
-    "berth-pools.prom",
-    "counts.1",
+const FIXED: [&str; 10] = [
     "cpusets.held",
     "key",
     "living",
     "machine.json",
+    "metrics.1",
     "pools.held",
     "slurmd.json",
     "steps.lock",
