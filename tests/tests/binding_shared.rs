@@ -351,6 +351,7 @@ fn a_ledger_that_fails_costs_no_launch() {
     cluster.wait_idle();
     std::fs::remove_dir_all(&base).unwrap();
     cluster.wait_for("slurmd's key", || {
+        cluster.srun(&["true"]).expect_ok();
         node.path().join("key").exists().then_some(())
     });
     let step = cluster.srun(&ask);

@@ -1,5 +1,5 @@
-//! The site's file of cpusets on a real cluster: slurmd reads it when it starts and again when it has
-//! changed, keeps what was in force when it is wrong, and `berth doctor` reports each state.
+//! The site's file of cpusets on a real cluster: slurmd reads it when it starts and after `berth reload`, keeps what was in
+//! force when it is wrong, and `berth doctor` reports each state.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,7 @@ partition=normal default='CPUSET[CPU_LIST=0, 1]'
 ";
 
 fn doctor(cluster: &Cluster) -> Done {
-    let berth = berth_tests::command();
-    let state = cluster.folder().join("run/berth");
-    let words = ["doctor", "--state-dir", state.to_str().expect("a path")];
-    cluster.run(&berth.to_string_lossy(), &words)
+    cluster.berth(&["doctor"])
 }
 
 /// What slurmd has announced, whichever node it is.
@@ -61,14 +58,13 @@ fn announces_no_names(cluster: &Cluster) {
 }
 
 #[test]
-fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
+fn slurmd_reads_the_file_when_it_starts_and_announces_no_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cpusets.conf");
     fs::write(&file, GOOD).expect("a file");
     let cluster = cluster(&file);
     let done = doctor(&cluster);
-    let in_force = "2 static cpusets and the words of 1 partition in force";
-    assert!(done.ok() && done.stdout.contains(in_force), "{done:#?}");
+    assert!(done.ok() && done.stdout.contains(IN_FORCE), "{done:#?}");
     assert!(
         done.stdout.contains("cpuset_best=off cpuset_fail=unbound"),
         "{done:#?}"
@@ -81,37 +77,75 @@ fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
         cluster.slurmd_log()
     );
     announces_no_names(&cluster);
+}
 
-    // The thread that looks again runs from the first launch on.
-    assert!(cluster.srun(&["-n1", "true"]).ok());
-    fs::write(&file, GOOD.replace("cpus=0 users", "cpu=0 users")).expect("a file");
-    let why = "cpusets.conf, line 2: there is no key cpu here; the nearest is cpus";
-    let done = wait_for_doctor(
-        &cluster,
-        false,
-        &format!("{why}; the file as it was read before"),
+const IN_FORCE: &str = "2 static cpusets and the words of 1 partition in force";
+
+fn launch(cluster: &Cluster) {
+    cluster.srun(&["-n1", "true"]).expect_ok();
+}
+
+#[test]
+fn a_changed_file_is_in_force_after_reload_and_a_launch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets.conf");
+    fs::write(&file, GOOD).expect("a file");
+    let cluster = cluster(&file);
+    launch(&cluster);
+    let changed = GOOD.replace("name=BIG", "name=LARGE users=no-such-user-here");
+    fs::write(&file, changed).expect("a file");
+    launch(&cluster);
+    let done = doctor(&cluster);
+    let says = format!("{IN_FORCE}; the file has changed since slurmd read it: run berth reload");
+    assert!(done.ok() && done.stdout.contains(&says), "{done:#?}");
+    let told = cluster.berth(&["reload"]).expect_ok();
+    assert!(told.contains("at its next launch"), "{told}");
+    launch(&cluster);
+    let says = "line 4: this node knows no user no-such-user-here";
+    let done = wait_for_doctor(&cluster, true, says);
+    assert!(done.stdout.contains(IN_FORCE), "{done:#?}");
+    assert!(!done.stdout.contains("has changed"), "{done:#?}");
+    let words = announced(&cluster);
+    assert!(
+        words.contains("\"LARGE\"") && !words.contains("\"BIG\""),
+        "{words}"
     );
-    assert!(done.stdout.contains(in_force), "{done:#?}");
+}
+
+#[test]
+fn a_wrong_file_leaves_in_force_what_was_read_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets.conf");
+    fs::write(&file, GOOD).expect("a file");
+    let cluster = cluster(&file);
+    let wrong = GOOD.replace("cpus=0 users", "cpu=0 users");
+    fs::write(&file, &wrong).expect("a file");
+    let why = "cpusets.conf, line 2: there is no key cpu here; the nearest is cpus";
+    let done = cluster.berth(&["reload"]);
+    assert!(!done.ok() && done.stderr.contains(why), "{done:#?}");
+    launch(&cluster);
+    assert!(!cluster.slurmd_log().contains(why), "slurmd was not asked");
+    // It is right when the command looks, and wrong when slurmd reads it.
+    fs::write(&file, GOOD).expect("a file");
+    cluster.berth(&["reload"]).expect_ok();
+    fs::write(&file, &wrong).expect("a file");
+    launch(&cluster);
+    let says = format!("{why}; the file as it was read before");
+    let done = wait_for_doctor(&cluster, false, &says);
+    assert!(done.stdout.contains(IN_FORCE), "{done:#?}");
     assert!(announced(&cluster).contains("\"MYSET\""));
-    assert!(cluster.srun(&["-n1", "true"]).ok());
+    launch(&cluster);
     let log = cluster.slurmd_log();
     assert_eq!(log.matches(why).count(), 1, "{log}");
 
-    let changed = GOOD.replace("name=BIG", "name=LARGE users=no-such-user-here");
-    fs::write(&file, changed).expect("a file");
-    let says = "line 4: this node knows no user no-such-user-here";
-    let done = wait_for_doctor(&cluster, true, says);
-    assert!(done.stdout.contains(in_force), "{done:#?}");
-    assert!(announced(&cluster).contains("\"LARGE\""));
-    assert!(!announced(&cluster).contains("\"BIG\""));
-
     fs::remove_file(&file).expect("the file");
-    let done = wait_for_doctor(
-        &cluster,
-        false,
-        "does not exist; the file as it was read before",
+    let done = cluster.berth(&["reload"]);
+    assert!(
+        !done.ok() && done.stderr.contains("does not exist"),
+        "{done:#?}"
     );
-    assert!(done.stdout.contains(in_force), "{done:#?}");
+    let done = wait_for_doctor(&cluster, false, "does not exist");
+    assert!(done.stdout.contains(IN_FORCE), "{done:#?}");
 }
 
 #[test]

@@ -99,14 +99,9 @@ fn a_discovery_that_failed_at_start_is_tried_again() {
     );
     launch(&cluster);
     assert!(!doctor(&cluster).is_empty());
-    let ours = |cluster: &Cluster| {
-        threads(cluster)
-            .iter()
-            .filter(|name| *name == "berth")
-            .count()
-    };
-    cluster.wait_for("the thread", || (ours(&cluster) == 1).then_some(()));
     put(&program, &works());
+    cluster.berth(&["reload"]).expect_ok();
+    launch(&cluster);
     cluster.wait_for("the machine", || {
         has_line(&cluster, "the machine was discovered again")
     });
@@ -114,7 +109,9 @@ fn a_discovery_that_failed_at_start_is_tried_again() {
         doctor(&cluster).is_empty().then_some(())
     });
     launch(&cluster);
-    assert_eq!(ours(&cluster), 1, "one thread, however many launches");
+    cluster.wait_for("the thread's end", || {
+        (!threads(&cluster).contains(&"berth".to_owned())).then_some(())
+    });
     assert_eq!(count(&cluster, "the machine was discovered again"), 1);
 
     // What slurmd does with its plugins and its threads goes on as ever.
@@ -191,9 +188,11 @@ fn no_launch_waits_for_a_discovery() {
     assert_eq!(count(&cluster, unchanged), 1, "{}", cluster.slurmd_log());
     assert!(!doctor(&cluster).is_empty());
 
-    // CPUs are back and the command is mended: found again without any further launch.
+    // CPUs are back and the command is mended.
     fs::write(&list, &online).unwrap();
     put(&program, &works());
+    cluster.berth(&["reload"]).expect_ok();
+    launch(&cluster);
     cluster.wait_for("the machine", || {
         has_line(&cluster, "the machine was discovered again")
     });

@@ -156,7 +156,9 @@ fn what_a_state_directory_loses_comes_back_without_a_restart() {
             false => fs::remove_file(&files[0]).unwrap(),
             true => fs::remove_dir_all(&base).unwrap(),
         }
+        // The first slurmstepd that finds no key asks slurmd for it.
         cluster.wait_for("the files", || {
+            cluster.srun(&["true"]).expect_ok();
             files.iter().all(|file| file.exists()).then_some(())
         });
         assert_eq!(masks(), ["0x1", "0x2"], "all was lost: {is_all}");
@@ -170,6 +172,8 @@ fn what_a_state_directory_loses_comes_back_without_a_restart() {
     assert_ne!(own, dead, "a start time");
     fs::write(&files[2], dead).unwrap();
     assert!(!doctor(&cluster, &[]).1, "nobody who lives is announced");
+    cluster.berth(&["reload"]).expect_ok();
+    cluster.srun(&["true"]).expect_ok();
     cluster.wait_for("the announcement", || doctor(&cluster, &[]).1.then_some(()));
 }
 

@@ -1,9 +1,8 @@
 //! The site's files across slurmds: what was in force stays in force when the next slurmd finds a file that does not
-//! hold, and a slurmd that stays in the foreground looks at them without any launch. And a job's place while it is suspended.
+//! hold. And a job's place while it is suspended.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
 
 use berth_tests::{Cluster, Done};
 
@@ -115,48 +114,4 @@ fn a_suspended_job_leaves_room_in_its_pool() {
         // Its slurmstepd stops and continues the script a moment later.
         cluster.wait_for(order, || (told(&cluster) == tells).then_some(()));
     }
-}
-
-/// slurmd as systemd's unit starts it.
-fn in_foreground(cluster: &Cluster) -> Child {
-    let run = fs::read_dir(cluster.folder().join("run")).expect("a folder");
-    let pid = run.flatten().find_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let node = name.strip_prefix("slurmd-")?.strip_suffix(".pid")?;
-        let pid = fs::read_to_string(entry.path()).ok()?.trim().parse().ok()?;
-        Some((node.to_owned(), pid))
-    });
-    let (node, pid): (String, i32) = pid.expect("a slurmd");
-    let done = cluster.run("kill", &[&pid.to_string()]);
-    assert!(done.ok(), "{done:#?}");
-    cluster.wait_for("its end", || {
-        (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
-    });
-    let mut slurmd = cluster.program("slurmd");
-    let conf = cluster.folder().join("etc/slurm.conf");
-    slurmd.arg("-D").arg("-f").arg(conf).args(["-N", &node]);
-    let quiet = || Stdio::null();
-    let slurmd = slurmd.env("HWLOC_SYNTHETIC", MACHINE).stdout(quiet());
-    slurmd.stderr(quiet()).spawn().expect("slurmd")
-}
-
-#[test]
-fn a_slurmd_in_the_foreground_reads_a_changed_file_without_a_launch() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pools.conf");
-    write(&file, "name=multi8 partition=multi8 cpus=8\n");
-    let cluster = cluster(&format!("pools={}", file.display()));
-    let mut slurmd = in_foreground(&cluster);
-    // In slurmd's own words: the doctor reads the file itself.
-    let count = |many: &str| cluster.slurmd_log().matches(many).count();
-    let pools = |many: &str, times| (count(many) == times).then_some(());
-    // The slurmd before it has said so too.
-    cluster.wait_for("its word", || pools(": 1 pool of this node", 2));
-    write(
-        &file,
-        "name=multi8 partition=multi8 cpus=4\nname=other partition=other cpus=2\n",
-    );
-    cluster.wait_for("the changed file", || pools(": 2 pools of this node", 1));
-    slurmd.kill().expect("it lives");
-    slurmd.wait().expect("a child");
 }

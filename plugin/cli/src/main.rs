@@ -15,8 +15,10 @@ mod here;
 mod json;
 mod man;
 mod plan;
+mod reload;
 mod report;
 mod say;
+mod site_files;
 mod slurmd;
 mod state_nodes;
 mod status;
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(args),
         Command::Env(args) => env::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Reload(args) => reload::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

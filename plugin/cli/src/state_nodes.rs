@@ -4,6 +4,8 @@ use std::path::Path;
 
 use berth_host::{announcement, machine_file};
 
+use crate::Failure;
+
 /// The node asked for, or all that have written something.
 pub(crate) fn nodes_of(state_dir: &Path, asked: Option<&str>) -> Vec<String> {
     if let Some(node) = asked {
@@ -24,4 +26,14 @@ pub(crate) fn nodes_of(state_dir: &Path, asked: Option<&str>) -> Vec<String> {
         .collect();
     nodes.sort();
     nodes
+}
+
+/// There are none.
+pub(crate) fn no_nodes(state_dir: &Path) -> Failure {
+    format!(
+        "no node keeps its state in {}; check that slurmd runs with berth, and give \
+         --state-dir if state_dir= is another directory",
+        state_dir.display()
+    )
+    .into()
 }

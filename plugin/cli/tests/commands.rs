@@ -19,7 +19,7 @@ use berth_srun::{Release, line, options, reading};
 use page_lines::{PageLine, of_help, of_pages};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 10] = [
+const SUBCOMMANDS: [&str; 11] = [
     "plan",
     "advise",
     "topo",
@@ -28,6 +28,7 @@ const SUBCOMMANDS: [&str; 10] = [
     "report",
     "env",
     "doctor",
+    "reload",
     "discover",
     "completions",
 ];

@@ -1,6 +1,6 @@
 //! Reads the site's files of cpusets and pools, as only root can have written them, and tells whether one has
 //! changed since.
-//! In: a path. Out: [`SiteCpusets`] or [`SitePools`], and a [`Stamp`].
+//! In: a path. Out: [`SiteCpusets`] or [`SitePools`], and a [`stamp`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,25 +15,23 @@ use crate::trusted_file::{self, ReadError};
 /// Bytes of the file.
 const MOST: u64 = 1 << 20;
 
-/// The file's times and place: while they are the same, so is the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    modified: (i64, i64),
-    changed: (i64, i64),
-    file: (u64, u64, u64),
-}
-
-impl Stamp {
-    /// The stamp now; nothing if the file cannot be looked at.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        let found = fs::symlink_metadata(path).ok()?;
-        Some(Self {
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-            file: (found.dev(), found.ino(), found.size()),
-        })
-    }
+/// A file's times and place in words: while they are the same, so is the file. Empty if it cannot be looked at.
+#[must_use]
+pub fn stamp(path: &Path) -> String {
+    fs::symlink_metadata(path).map_or_else(
+        |_| String::new(),
+        |found| {
+            format!(
+                "{}.{:09} {}.{:09} {} {}",
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime(),
+                found.ctime_nsec(),
+                found.ino(),
+                found.size()
+            )
+        },
+    )
 }
 
 /// A file that does not hold.
@@ -122,15 +120,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cpusets.conf");
         let told = || cpusets(&path, &site).unwrap_err().to_string();
-        assert_eq!(Stamp::of(&path), None);
+        assert_eq!(stamp(&path), "");
         assert!(told().contains("cpusets.conf does not exist"), "{}", told());
         fs::write(&path, "name=A cpus=0\n").unwrap();
-        let before = Stamp::of(&path).unwrap();
+        let before = stamp(&path);
         let all = cpusets(&path, &site).unwrap();
         assert_eq!((all.here().count(), &all.path), (1, &path));
-        assert_eq!(Stamp::of(&path), Some(before));
+        assert_eq!(stamp(&path), before);
         fs::write(&path, "name=A cpus=0\nname=B cpu=1\n").unwrap();
-        assert_ne!(Stamp::of(&path), Some(before));
+        assert_ne!(stamp(&path), before);
         let want = format!(
             "{}, line 2: there is no key cpu here; the nearest is cpus",
             path.display()

@@ -2,9 +2,9 @@
 //! somebody else could have prepared it.
 //! In: a base directory and a node name. Out: paths, or an error.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
@@ -18,6 +18,9 @@ pub const DEFAULT_BASE: &str = "/run/berth";
 
 /// A file of this name switches berth off at the next launch.
 const OFF: &str = "off";
+
+const RELOAD: &str = "reload";
+const RELOAD_MODE: u32 = 0o600;
 
 const MODE: u32 = 0o755;
 
@@ -95,6 +98,28 @@ impl StateDir {
     #[must_use]
     pub fn machine_path(&self) -> &Path {
         &self.machine
+    }
+
+    /// The file in it that asks slurmd to read the site's files and to discover the machine: the next launch finds it.
+    #[must_use]
+    pub fn reload_path(&self) -> PathBuf {
+        self.directory.join(RELOAD)
+    }
+
+    /// Asks slurmd so.
+    ///
+    /// # Errors
+    /// A directory that cannot be made, written or trusted.
+    pub fn ask_to_reload(&self) -> io::Result<()> {
+        self.prepare().map_err(io::Error::other)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(RELOAD_MODE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(self.reload_path());
+        file.map(drop)
     }
 
     /// Makes the directory (mode 0755) if it is missing, and checks it: it must not be a

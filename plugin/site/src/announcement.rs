@@ -86,6 +86,12 @@ pub struct Announcement {
     /// The words that partitions add to a `--cpuset`.
     #[serde(default)]
     pub partition_cpusets: Vec<PartitionCpuset>,
+    /// The stamp of the file of cpusets as slurmd read it.
+    #[serde(default)]
+    pub cpusets_stamp: String,
+    /// The same of the file of pools.
+    #[serde(default)]
+    pub pools_stamp: String,
     /// The pools of this node, as far as everybody may know them.
     #[serde(default)]
     pub pools: Vec<AnnouncedPool>,

@@ -8,7 +8,7 @@ use libc::{c_int, pid_t};
 use slurm_sys::SUCCESS;
 
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
-use crate::slurmd::{batch, launch, ready, shadow, worker};
+use crate::slurmd::{batch, launch, ready, refresh, shadow};
 use crate::stepd::state::STATE;
 use crate::stepd::{adopted, apply, in_task, node_facts, read, watch};
 
@@ -48,7 +48,7 @@ pub extern "C" fn init() -> c_int {
 pub extern "C" fn fini() -> c_int {
     guard("fini", || {
         shadow::at_end();
-        worker::stop();
+        refresh::stop();
         SUCCESS
     })
 }

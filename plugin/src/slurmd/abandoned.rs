@@ -1,4 +1,4 @@
-//! slurmd's thread looks after steps whose slurmstepd was killed while it had frozen their tasks.
+//! slurmd looks after steps whose slurmstepd was killed while it had frozen their tasks.
 
 use berth_host::cgroup::{self, Mounts, scopes};
 use berth_placement::sets::count::counted;

@@ -84,50 +84,26 @@ fn object() -> String {
 pub(crate) fn again() {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((node_name, words, kind)) = last.as_mut()
-        && announced(node_name) != Announced::Younger
+        && !is_younger(Process::own(), announced(node_name))
     {
         words.is_daemon = true;
         write(node_name, words, *kind);
     }
 }
 
-/// Whether nobody who lives is announced: the file is gone, or the slurmd of a reconfiguration has announced itself and
-/// failed, and this one goes on.
-pub(super) fn is_lost() -> bool {
-    node_name().is_some_and(|node_name| announced(&node_name) == Announced::Nobody)
-}
-
-/// Who is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Announced {
-    /// This process.
-    Own,
-    /// One that lives and started after this one.
-    Younger,
-    /// Another one that lives: the parent of a daemon.
-    Older,
-    /// One that has ended, or none.
-    Nobody,
-}
-
-fn announced(node_name: &str) -> Announced {
+/// The process that is announced.
+fn announced(node_name: &str) -> Option<Process> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let found = dir.ok().and_then(|dir| announcement::read(&dir).ok());
-    let found = found.map(|words| Process {
+    let words = announcement::read(&dir.ok()?).ok()?;
+    Some(Process {
         pid: words.pid,
         start: words.start,
-    });
-    beside(Process::own(), found)
+    })
 }
 
-fn beside(own: Process, found: Option<Process>) -> Announced {
-    match found {
-        Some(process) if process == own => Announced::Own,
-        Some(process) if !process.is_alive() => Announced::Nobody,
-        Some(process) if process.start > own.start => Announced::Younger,
-        Some(_) => Announced::Older,
-        None => Announced::Nobody,
-    }
+/// Whether it is another one that lives and has started after this one.
+fn is_younger(own: Process, found: Option<Process>) -> bool {
+    found.is_some_and(|found| found != own && found.start > own.start && found.is_alive())
 }
 
 /// The node that was announced.
@@ -145,7 +121,10 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     let settings = settings::current();
     words.settings = told(&settings);
     words.set_cpusets(cpusets::in_force().as_deref());
+    words.cpusets_stamp = cpusets::stamp();
     words.set_pools(pools::in_force().as_deref());
+    words.pools_stamp = pools::stamp();
+    complaints::set_news(false);
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);
     words.warnings = flag.into_iter().chain(complaints::doubts()).collect();
@@ -161,6 +140,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
             dir.prepare().map_err(|why| why.to_string())?;
             announcement::write(&dir, words).map_err(|why| why.to_string())
         });
+    complaints::set_news(written.is_err());
     report(written);
 }
 
@@ -264,12 +244,12 @@ mod tests {
             start: own.start.min(younger.start - 1),
             ..own
         };
-        assert_eq!(beside(own, Some(own)), Announced::Own);
-        assert_eq!(beside(before, Some(younger)), Announced::Younger);
-        assert_eq!(beside(own, Process::of(1)), Announced::Older);
+        assert!(!is_younger(own, Some(own)));
+        assert!(is_younger(before, Some(younger)));
+        assert!(!is_younger(own, Process::of(1)), "the parent of a daemon");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(beside(before, Some(younger)), Announced::Nobody);
-        assert_eq!(beside(own, None), Announced::Nobody);
+        assert!(!is_younger(before, Some(younger)), "it has ended");
+        assert!(!is_younger(own, None));
     }
 }

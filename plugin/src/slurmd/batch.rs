@@ -27,7 +27,7 @@ use crate::site::standing::{self, Abi};
 use crate::slurmd::launch::here;
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, reserved};
+use crate::slurmd::{host, key, pool, refresh, reserved};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -43,7 +43,9 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
     let Some(mut batch) = batch else {
         return SUCCESS;
     };
-    match script(slurm, &mut batch) {
+    let done = script(slurm, &mut batch);
+    refresh::if_news();
+    match done {
         Ok(()) => {}
         Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
         Err(Stop::Refused(_, why)) => {

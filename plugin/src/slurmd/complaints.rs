@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was found at the last look at each thing.
 static LATEST: Mutex<[Latest; 9]> = Mutex::new([Latest::NONE; 9]);
-/// Whether that has changed since slurmd's thread last asked.
+/// Whether that has changed since slurmd's last announcement.
 static CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// What slurmd looks at.
@@ -71,9 +71,14 @@ pub(crate) fn set(
     is_new
 }
 
-/// Whether there is news since the last call.
-pub(super) fn have_changed() -> bool {
-    CHANGED.swap(false, Ordering::Relaxed)
+/// Whether there is something that slurmd has not announced.
+pub(super) fn are_news() -> bool {
+    CHANGED.load(Ordering::Relaxed)
+}
+
+/// slurmd announces all of it, or could not.
+pub(super) fn set_news(are_news: bool) {
+    CHANGED.store(are_news, Ordering::Relaxed);
 }
 
 /// Everything that is wrong.

@@ -97,21 +97,35 @@ pub(crate) fn is_outdated() -> bool {
     matches!(seen(), Seen::Outdated(_))
 }
 
-/// Discovers the machine while the caller waits, and logs what went wrong. slurmd's start waits at most 2 s.
+/// Discovers the machine while the caller waits. slurmd's start waits at most 2 s.
 pub(crate) fn at_start(node_name: &str) {
     let began = Instant::now();
-    if let Err(why) = within(node_name, LIMIT_AT_START) {
+    if !within(node_name, LIMIT_AT_START) {
         UNFINISHED.store(began.elapsed() >= LIMIT_AT_START, Ordering::Relaxed);
-        log::error!("{why}");
     }
 }
 
-/// Discovers the machine. If that fails, the machine that was known before stays.
-pub(crate) fn now(node_name: &str) -> Result<(), String> {
-    within(node_name, DEFAULT_LIMIT)
+/// Discovers the machine again, while launches go on with the one that was known before.
+pub(crate) fn again(node_name: &str) {
+    if !has_failed()
+        && is_outdated()
+        && let Some(then) = online_then()
+    {
+        log::warn!(
+            "the online CPUs are no longer {then}; berth discovers the machine again, and until \
+             then plans launches on the machine as it was"
+        );
+    }
+    if within(node_name, DEFAULT_LIMIT) {
+        log::info!(
+            "the machine was discovered again: CPUs {} are online",
+            online_then().unwrap_or_default()
+        );
+    }
 }
 
-fn within(node_name: &str, limit: Duration) -> Result<(), String> {
+/// Whether the machine was found. If not, the one that was known before stays; the log has each reason once.
+fn within(node_name: &str, limit: Duration) -> bool {
     let found = find(&settings::current(), node_name, limit);
     FAILED.store(found.is_err(), Ordering::Relaxed);
     UNFINISHED.store(false, Ordering::Relaxed);
@@ -127,17 +141,18 @@ fn within(node_name: &str, limit: Duration) -> Result<(), String> {
             let online = file.this_system.then_some(file.proof.online);
             let machine = Some(Arc::new(file.machine));
             *known() = Some(Known { machine, online });
-            Ok(())
+            true
         }
         Err(why) => {
-            let mut known = known();
-            let instead = match known.get_or_insert_default().machine {
+            let instead = match known().get_or_insert_default().machine {
                 Some(_) => "berth uses the machine as it was found before",
                 None => "berth uses slurmd's own map, and does not know the NUMA nodes",
             };
             let why = format!("{why}; {instead}");
-            complaints::set(About::Machine, Some(why.clone()), Vec::new());
-            Err(why)
+            if complaints::set(About::Machine, Some(why.clone()), Vec::new()) {
+                log::error!("{why}");
+            }
+            false
         }
     }
 }

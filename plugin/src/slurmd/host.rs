@@ -8,9 +8,9 @@ use slurm_sys::SlurmdConf;
 use crate::site::standing::Abi;
 use crate::site::{cgroups, node};
 use crate::slurmd::discovery::{self, Seen};
-use crate::slurmd::{thread, worker};
+use crate::slurmd::{one_shot, refresh};
 
-/// The node as it is now, for planning. It reads only the list of online CPUs from outside. If the
+/// The node as it is now, for planning. It reads only the list of online CPUs from outside, and looks for `berth reload`. If the
 /// machine has changed, it is discovered elsewhere, and this launch goes on with the one known
 /// before.
 pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
@@ -20,27 +20,17 @@ pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
 /// The machine, and the work that its state asks for.
 fn machine(conf: &SlurmdConf) -> Option<Arc<Machine>> {
     let seen = discovery::seen();
-    let node_name = || conf.node_name().unwrap_or_default();
-    match (seen, thread::is_ours_to_start()) {
-        (Seen::Current(machine), ours) => {
-            if ours {
-                worker::start();
-            }
-            machine
-        }
-        (Seen::Nothing | Seen::Outdated(_), false) => {
-            // In a program that stands for slurmd nobody else discovers, so it is done here.
-            discovery::at_start(&node_name());
-            discovery::machine()
-        }
-        (Seen::Outdated(machine), true) => {
-            worker::discover(&node_name());
-            machine
-        }
-        (Seen::Nothing, true) => {
-            worker::discover(&node_name());
-            None
-        }
+    if !one_shot::is_ours_to_start() && !matches!(seen, Seen::Current(_)) {
+        // In a program that stands for slurmd nobody else discovers, so it is done here.
+        let node_name = conf.node_name().unwrap_or_default();
+        refresh::begin(&node_name);
+        discovery::at_start(&node_name);
+        return discovery::machine();
+    }
+    refresh::at_launch(&seen);
+    match seen {
+        Seen::Nothing => None,
+        Seen::Outdated(machine) | Seen::Current(machine) => machine,
     }
 }
 

@@ -12,7 +12,6 @@ use crate::message::seal::{self, Whose};
 use crate::site::settings;
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::thread;
 
 /// The time until a launch tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -32,44 +31,25 @@ pub(crate) fn current(node_name: &str) -> Option<Key> {
         return KEY.get().copied();
     }
     *tried = Some(Instant::now());
-    let key = made(node_name).map(|key| *KEY.get_or_init(|| key));
-    thread::wake();
-    key
+    made(node_name).map(|key| *KEY.get_or_init(|| key))
 }
 
 /// slurmd is ready, or has other settings, whose state directory may be another one.
 pub(crate) fn begin(node_name: &str) {
-    if current(node_name).is_some()
-        && let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name)
-    {
-        put_back(node_name, &dir);
+    if current(node_name).is_some() {
+        put_back(node_name);
     }
 }
 
 /// Writes slurmd's key again where the directory has none or another one: somebody has removed it, or put an old one back.
-pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
-    if let Some(key) = current(node_name) {
-        keep(&key, dir);
-    }
-}
-
-/// Whether slurmd has a key that can be lost.
-pub(super) fn is_made() -> bool {
-    KEY.get().is_some()
-}
-
-/// The same for slurmd's thread, which makes no first key. Returns whether it was lost.
-pub(super) fn look(node_name: &str) -> bool {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    KEY.get()
-        .zip(dir.ok())
-        .is_some_and(|(key, dir)| keep(key, &dir))
-}
-
-/// Puts the key back if it is lost. The log has each reason once why it cannot be.
-fn keep(key: &Key, dir: &StateDir) -> bool {
+/// Returns whether that was so. The log has each reason once why it cannot be written.
+pub(super) fn put_back(node_name: &str) -> bool {
     static LAST: Mutex<Option<String>> = Mutex::new(None);
-    let kept = key.keep(dir).map_err(|why| why.to_string());
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let Some((key, dir)) = KEY.get().zip(dir.ok()) else {
+        return false;
+    };
+    let kept = key.keep(&dir).map_err(|why| why.to_string());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match &kept {
         Ok(true) => log::info!("slurmd's key is in {} again", dir.path().display()),
@@ -81,12 +61,6 @@ fn keep(key: &Key, dir: &StateDir) -> bool {
     let is_back = kept == Ok(true);
     *last = kept.err();
     is_back
-}
-
-/// For tests: slurmd has this key.
-#[cfg(test)]
-pub(super) fn set(key: Key) {
-    let _ = KEY.set(key);
 }
 
 /// What slurmstepd is handed, with slurmd's mark; nothing while slurmd has no key.

@@ -1,6 +1,6 @@
 //! slurmd's launch hook: request, plan, launch message. A wish that looks at other steps is checked here for what can
 //! never fit, and decided in slurmstepd. slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
-//! the switch-off file and comparing the set of online CPUs.
+//! the files `off` and `reload` and comparing the set of online CPUs.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
 use crate::slurmd::asked::asked;
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, refusal, reserved, shadow};
+use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -47,7 +47,9 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
     else {
         return SUCCESS;
     };
-    match step(slurm, &mut launch, node_id) {
+    let done = step(slurm, &mut launch, node_id);
+    refresh::if_news();
+    match done {
         Ok(()) => SUCCESS,
         Err(Stop::Aside(why)) => {
             log::error!("{}: {why}", name(launch.step_id()));

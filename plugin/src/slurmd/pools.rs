@@ -1,12 +1,12 @@
-//! The site's file of pools in slurmd: read when slurmd starts, and again by our thread when it has changed. A
-//! launch hook gets what is in force, and waits for no reading.
+//! The site's file of pools in slurmd: read when slurmd starts, and after `berth reload`. A launch hook gets what is in
+//! force, and waits for no reading.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_host::kept::Kept;
-use berth_host::site_file::{self, Stamp};
+use berth_host::site_file;
 use berth_placement::Node;
 use berth_placement::sets::count::counted;
 use berth_site::pools::{Site, SitePools};
@@ -15,39 +15,26 @@ use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::{discovery, held};
 
-/// The file as it was last looked at, whether it could be read or not.
-#[derive(PartialEq, Eq)]
-struct Looked {
-    path: PathBuf,
-    stamp: Option<Stamp>,
-    /// The CPUs against which its lines were checked.
-    cpus: Option<u32>,
-}
-
-/// What is in force, and the last look.
-struct Known {
-    pools: Option<Arc<SitePools>>,
-    looked: Option<Looked>,
-}
-
-static KNOWN: Mutex<Known> = Mutex::new(Known {
-    pools: None,
-    looked: None,
-});
+/// What is in force, and the stamp of its file.
+static IN_FORCE: Mutex<Option<(Arc<SitePools>, String)>> = Mutex::new(None);
 
 /// Held for a clone or an exchange, never while a file is read.
-fn known() -> MutexGuard<'static, Known> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+fn known() -> MutexGuard<'static, Option<(Arc<SitePools>, String)>> {
+    IN_FORCE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is in force; nothing without `pools=`, or if the file has never been readable.
 pub(crate) fn in_force() -> Option<Arc<SitePools>> {
-    known().pools.clone()
+    known().as_ref().map(|(pools, _)| pools.clone())
 }
 
-/// Whether there is a file to look at again and again.
-pub(crate) fn has_file() -> bool {
-    settings::current().pools.is_some()
+/// The stamp of the file as it was read; empty where another slurmd read it.
+pub(crate) fn stamp() -> String {
+    let known = known();
+    known
+        .as_ref()
+        .map(|(_, stamp)| stamp.clone())
+        .unwrap_or_default()
 }
 
 /// The CPUs that all pools of a node may own together: those of the node without the reserved cores.
@@ -83,80 +70,56 @@ pub(crate) fn count_as(node: &Node) {
     THREADS_OF_CPU.store(threads_of_cpu(node), Ordering::Relaxed);
 }
 
-/// Reads the file if it has changed since the last look; never in a launch hook. Returns whether slurmd's
-/// announcement must be written again. It may take long, because the file can lie on another machine.
-pub(crate) fn look(node_name: &str) -> bool {
+/// Reads the file and puts it in force; one that does not hold leaves what was in force, also for the slurmd before this
+/// one. Never in a launch hook: it may take long, because the file can lie on another machine.
+pub(crate) fn read(node_name: &str) {
     let Some(path) = settings::current().pools.clone() else {
-        let mut known = known();
-        let had = known.looked.take().is_some() | known.pools.take().is_some();
-        drop(known);
+        *known() = None;
         held::forget(Kept::Pools, node_name);
-        return complaints::set(About::Pools, None, Vec::new()) | had;
+        complaints::set(About::Pools, None, None);
+        return;
     };
     let machine = discovery::machine();
     let threads = machine.map(|machine| u32::try_from(machine.cpus().count()).unwrap_or(u32::MAX));
-    let cpus = threads.map(|threads| threads / threads_here());
-    // The stamp is taken first: what changes while the file is read is read at the next look.
-    let looked = Looked {
-        stamp: Stamp::of(&path),
-        path,
-        cpus,
-    };
-    if known().looked.as_ref() == Some(&looked) {
-        return false;
-    }
-    let (is_read, is_news) = read(&looked.path, node_name, cpus);
-    // A file that does not hold is read at each look: the reason may be outside of it.
-    known().looked = is_read.then_some(looked);
-    is_read || is_news
-}
-
-/// Reads the file, and puts it in force; one that does not hold leaves what was in force, also for the slurmd before
-/// this one. Returns whether it holds, and whether there is news for the administrator.
-fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
-        cpus,
+        cpus: threads.map(|threads| threads / threads_here()),
     };
-    let read = site_file::text("pools", path).and_then(|text| {
-        let pools = site_file::pools_of(path, &text, &site)?;
+    // It is taken first: a file that changes while it is read has another one.
+    let stamp = site_file::stamp(&path);
+    let read = site_file::text("pools", &path).and_then(|text| {
+        let pools = site_file::pools_of(&path, &text, &site)?;
         Ok((pools, text))
     });
     match read {
         Ok((pools, text)) => {
             held::keep(Kept::Pools, node_name, &text);
-            let doubts = put(pools);
-            (true, complaints::set(About::Pools, None, doubts))
+            let doubts = put(pools, stamp);
+            complaints::set(About::Pools, None, doubts);
         }
         Err(why) => {
-            let in_force = in_force();
-            let is_first = in_force.is_none();
-            let before = match in_force {
-                Some(pools) => Some(SitePools::clone(&pools)),
-                None => kept(path, node_name),
-            };
-            let why = match &before {
-                Some(pools) if pools.path == path => {
-                    format!("{why}; the pools as they were read before stay in force")
-                }
-                Some(_) => {
-                    format!("{why}; the pools of the file that was named before stay in force")
-                }
-                None => format!("{why}; this node has no pools"),
-            };
-            let other = before.filter(|_| is_first).map(put);
-            let is_news = complaints::set(About::Pools, Some(why.clone()), Vec::new());
-            if is_news {
-                log::error!("{why}");
+            if in_force().is_none()
+                && let Some(before) = kept(&path, node_name)
+            {
+                put(before, String::new());
             }
-            (false, is_news || other.is_some())
+            complain(&why.to_string(), &path);
         }
     }
 }
 
-/// The next look reads the file whatever is known of it: what is kept of it may be gone.
-pub(super) fn look_again() {
-    known().looked = None;
+/// Says what is wrong with the file, and what is in force instead. The log has each reason once.
+fn complain(why: &str, path: &Path) {
+    let why = match in_force() {
+        Some(pools) if pools.path == path => {
+            format!("{why}; the pools as they were read before stay in force")
+        }
+        Some(_) => format!("{why}; the pools of the file that was named before stay in force"),
+        None => format!("{why}; this node has no pools"),
+    };
+    if complaints::set(About::Pools, Some(why.clone()), None) {
+        log::error!("{why}");
+    }
 }
 
 /// The pools of the slurmd before this one, whose lines held: CPUs may have gone offline since.
@@ -169,7 +132,7 @@ fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
 }
 
 /// Puts pools in force. Returns what the administrator should know.
-fn put(pools: SitePools) -> Vec<String> {
+fn put(pools: SitePools, stamp: String) -> Vec<String> {
     let mut doubts = doubts(&pools);
     let here = counted(pools.here().count(), "pool");
     log::info!("{}: {here} of this node", pools.path.display());
@@ -178,7 +141,7 @@ fn put(pools: SitePools) -> Vec<String> {
         log::error!("{why}");
         doubts.push(why);
     }
-    known().pools = Some(Arc::new(pools));
+    *known() = Some((Arc::new(pools), stamp));
     doubts
 }
 

@@ -15,7 +15,7 @@ use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, metrics, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::{cpusets, discovery, key, pools, reserved, thread, worker};
+use crate::slurmd::{abandoned, cpusets, discovery, key, pools, refresh, reserved};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -56,16 +56,18 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
 /// What must be there before the first launch, and what must not be there any more.
 fn begin(node_name: &str) {
     metrics::begin(node_name);
+    refresh::begin(node_name);
     tidy_files(node_name);
     tidy_cgroups();
+    abandoned::thaw(node_name);
     key::begin(node_name);
 }
 
 /// Reads the files of the site, whose pools count as slurmd does.
 fn site_files(node_name: &str, node: Option<&Node>) {
     node.into_iter().for_each(pools::count_as);
-    cpusets::look(node_name);
-    pools::look(node_name);
+    cpusets::read(node_name);
+    pools::read(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
@@ -103,7 +105,6 @@ pub(crate) fn start() {
     };
     discovery::at_start(&name);
     begin(&name);
-    thread::wake();
     if let Err(why) = checked {
         log::error!("{why}");
         site_files(&name, None);
@@ -121,7 +122,6 @@ pub(crate) fn start() {
     tell_counts(&here);
     reserved::compare(&settings::current().reserved, &here);
     announce(&name, &Role::Task(slurm, &here));
-    worker::start_at_once();
 }
 
 fn say_ready(slurm: Abi, node: &Node) {

@@ -6,7 +6,6 @@ use berth_placement::{CpuSet, Node, Plan};
 
 use crate::site::metrics;
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::worker;
 
 /// Looks at a plan; from a hook. A step that has nothing else runs on reserved CPUs: an error, also for
 /// `berth doctor` until slurmd reads its settings again.
@@ -17,15 +16,14 @@ pub(crate) fn look(plan: &Plan, who: impl Fn() -> String) {
     }
     let has_no_others = decision.reserved == Reserved::All;
     metrics::reserved(has_no_others);
-    let is_new = match has_no_others {
+    match has_no_others {
         true => {
             log::error!("{}, CPUs {}: {ONLY}", who(), decision.own);
-            complaints::set(About::OnlyReserved, Some(ONLY.into()), None)
+            complaints::set(About::OnlyReserved, Some(ONLY.into()), None);
         }
-        false => complaints::set(About::SomeReserved, None, Some(SOME.into())),
-    };
-    if is_new {
-        worker::announce_again();
+        false => {
+            complaints::set(About::SomeReserved, None, Some(SOME.into()));
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! slurmd's key, which slurmstepd reads to check slurmd's marks ([`crate::message::seal`]).
 
+use std::io::ErrorKind;
+
 use berth_host::StateDir;
 use berth_host::key::Key;
 
@@ -12,5 +14,11 @@ use crate::site::settings;
 pub(crate) fn read(node_name: &str) -> Result<Key, String> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| why.to_string())?;
-    Key::read(&dir).map_err(|why| format!("slurmd's key: {why}"))
+    Key::read(&dir).map_err(|why| {
+        if why.kind() == ErrorKind::NotFound {
+            // Somebody has removed it: with the next launch slurmd puts it back.
+            let _ = dir.ask_to_reload();
+        }
+        format!("slurmd's key: {why}")
+    })
 }

@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Env(EnvArgs),
     /// Check that berth works on this node, for health checks and tickets
     Doctor(DoctorArgs),
+    /// Have slurmd read the site's files of cpusets and pools again, at its next launch
+    Reload(ReloadArgs),
     /// Find this node's hardware and describe it for slurmd
     Discover(DiscoverArgs),
     /// Print a shell's completions
@@ -164,6 +166,19 @@ pub(crate) struct DoctorArgs {
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth reload                    for each slurmd of this host (root)
+Exit code: 0 slurmd was asked, 1 a file is wrong, and what was in force stays, 2 a wrong option.")]
+pub(crate) struct ReloadArgs {
+    /// NodeName in slurm.conf [default: every node of this host]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use berth_host::key::{self as keys, Key};
 use berth_host::metrics::{self, Count, Metrics};
 use berth_host::trusted_file::ReadError;
-use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
+use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file, site_file};
 use berth_placement::Machine;
 use berth_placement::sets::count::{counted, either};
 use berth_site::announcement::Announcement;
@@ -13,6 +13,7 @@ use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well, Wrong};
+use crate::site_files::SiteFile;
 
 /// Whether the directory belongs to root alone.
 pub(super) fn state(checks: &mut Checks, dir: &StateDir) {
@@ -97,6 +98,28 @@ pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
         Err(why) => (Wrong, why.to_string()),
     };
     checks.add(verdict, "ledger", text, path.display());
+}
+
+/// Checks a file of the site as it is now, beside the stamp of the one that is in force.
+pub(super) fn check_site_file<T>(
+    checks: &mut Checks,
+    what: &'static str,
+    (file, stamp): (&SiteFile<T>, &str),
+    in_force: String,
+) {
+    let (verdict, text) = match &file.found {
+        _ if file.is_roots() => (Well, in_force),
+        Ok(_) if stamp == site_file::stamp(&file.path) => (Well, in_force),
+        Ok(_) => (
+            Note,
+            format!(
+                "{in_force}; the file has changed since slurmd read it: run berth reload, and the next \
+                 launch reads it"
+            ),
+        ),
+        Err(why) => (Wrong, format!("{why}; {in_force}")),
+    };
+    checks.add(verdict, what, text, file.path.display());
 }
 
 /// Shows the metrics; a read-back difference needs attention.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use berth_host::StateDir;
 use berth_host::announcement;
-use berth_host::{StateDir, machine_file};
 use berth_placement::Machine;
 use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
@@ -35,9 +35,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
             cpusets::check(&mut checks, words);
-            let file = machine_file::read(dir.machine_path()).ok();
-            let cpus = file.and_then(|file| u32::try_from(file.machine.cpus().count()).ok());
-            let (site, config) = (pools::check(&mut checks, words, cpus), of_this_node());
+            let (site, config) = (pools::check(&mut checks, &dir, words), of_this_node());
             partitions::check(&mut checks, words, config.as_deref());
             access::check(&mut checks, site.as_ref(), config.as_deref());
             reserved::check(&mut checks, words, machine);

@@ -1,18 +1,16 @@
 //! The check of the site's file of pools: what slurmd has in force, whether the file as it is now would hold, and whether
 //! anything keeps a pool's tasks on their CPUs.
 
-use std::path::Path;
-
-use berth_host::site_file::{self, FileError};
-use berth_host::trusted_file::ReadError;
+use berth_host::StateDir;
 use berth_placement::SiteConfine;
 use berth_placement::sets::count::counted;
 use berth_site::announcement::Announcement;
-use berth_site::pools::{Site, SitePools};
-use berth_srun::host_list::{self, Most};
+use berth_site::pools::SitePools;
 
 use super::Checks;
-use super::Verdict::{Note, Ok as Well, Wrong};
+use super::Verdict::Note;
+use super::files::check_site_file;
+use crate::site_files;
 
 const WHAT: &str = "pools";
 
@@ -20,47 +18,16 @@ const WHAT: &str = "pools";
 /// if it is right and this user may read it.
 pub(super) fn check(
     checks: &mut Checks,
+    dir: &StateDir,
     words: &Announcement,
-    cpus: Option<u32>,
 ) -> Option<SitePools> {
-    let path = words.site_rules()?.pools;
-    if path.is_empty() {
-        return None;
-    }
+    let file = site_files::pools(dir, &checks.node, words)?;
     if let Some(text) = loose(words) {
         checks.add(Note, WHAT, text, "TaskPlugin in slurm.conf, cgroup.conf");
     }
     let in_force = format!("{} in force", counted(words.pools.len(), "pool"));
-    let names =
-        |list: &str| host_list::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string());
-    let node = checks.node.clone();
-    let site = Site {
-        is_here: &|list| Ok(names(list)?.contains(&node)),
-        // Its lines count as Slurm does.
-        cpus: cpus.map(|cpus| cpus / words.threads_of_cpu()),
-    };
-    let found = site_file::pools(Path::new(&path), &site);
-    let (verdict, text) = match &found {
-        Ok(pools) if is_in_force(pools, words) => (Well, in_force),
-        Ok(_) => (
-            Note,
-            format!(
-                "{in_force}; the file has changed, and slurmd reads it within seconds; one that became a \
-                 daemon begins to look with its first launch"
-            ),
-        ),
-        // The file may be for root's eyes only.
-        Err(FileError::File(_, _, ReadError::Unreadable { .. })) => (Well, in_force),
-        Err(why) => (Wrong, format!("{why}; {in_force}")),
-    };
-    checks.add(verdict, WHAT, text, path);
-    found.ok()
-}
-
-fn is_in_force(pools: &SitePools, words: &Announcement) -> bool {
-    let mut now = Announcement::default();
-    now.set_pools(Some(pools));
-    now.pools == words.pools
+    check_site_file(checks, WHAT, (&file, &words.pools_stamp), in_force);
+    file.found.ok()
 }
 
 /// Pools whose tasks are only bound.

@@ -27,7 +27,7 @@ use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::json;
 use crate::say;
-use crate::state_nodes::nodes_of;
+use crate::state_nodes::{no_nodes, nodes_of};
 use berth_answer::columns::{write_named, write_rows};
 use berth_answer::plan::socket_kind;
 
@@ -93,12 +93,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     let base = crate::here::state::base(args.state_dir.as_deref());
     let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
-        return Err(format!(
-            "no node keeps its state in {}; check that slurmd runs with berth, and give \
-             --state-dir if state_dir= is another directory",
-            base.display()
-        )
-        .into());
+        return Err(no_nodes(&base));
     }
     if args.cpusets {
         return cpusets::once(args, &base, &nodes, out);

@@ -57,8 +57,6 @@ fn main() -> ExitCode {
         cpus,
         pool: cpus / 2,
     };
-    // The first launch starts the thread that reads changed files.
-    here.cluster.srun(&["-pnormal", "true"]).expect_ok();
     here.write(&here.line(""));
     let mut counts = Verdicts::default();
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
@@ -78,11 +76,13 @@ impl Here {
         line_of(self.pool, more)
     }
 
-    /// Writes the site's file, and waits until slurmd has read it. Returns where its log ended before.
+    /// Writes the site's file, and has slurmd read it. Returns where its log ended before.
     fn write(&self, line: &str) -> usize {
         let before = self.cluster.slurmd_log().len();
         let file = self.cluster.folder().join("etc/pools.conf");
         fs::write(file, line).expect("the file of pools");
+        self.cluster.berth(&["reload"]).expect_ok();
+        self.cluster.srun(&["-pnormal", "true"]).expect_ok();
         self.cluster.wait_for("the changed pools", || {
             let has_read = self.log_since(before).contains(": 1 pool of this node");
             has_read.then_some(())

@@ -2,7 +2,6 @@
 //! report, and what it says of a node with a CPU that is not there.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::Command;
 
 use berth_tests::Cluster;
@@ -103,7 +102,6 @@ pub fn planned_over_nodes() -> Outcome {
 }
 
 /// Marks of a CPU that is offline, health, and counters.
-#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 pub fn health() -> Outcome {
     let cluster = berth();
     let state = cluster.folder().join("run/berth");
