@@ -97,25 +97,32 @@ pub(crate) fn is_within_bounds(environment: Environment) -> Result<(), Error> {
 
 /// The value of a variable; one of more than `limit` bytes counts as not set.
 pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<String> {
-    environment.entries().ok()?.iter().find_map(|entry| {
-        let value = value_of(*entry, name)?;
-        // SAFETY: what follows the name in an entry is the rest of a C string.
-        unsafe { within(value, limit) }
-    })
+    let mut values = values(environment.entries().ok()?, name);
+    // SAFETY: what follows the name in an entry is the rest of a C string.
+    values.find_map(|value| unsafe { within(value, limit) })
 }
 
 /// Whether there is a variable of this name, whatever its value.
 pub(crate) fn has(environment: Environment, name: &str) -> bool {
-    let mut entries = environment.entries().unwrap_or_default().iter();
-    entries.any(|entry| value_of(*entry, name).is_some())
+    let entries = environment.entries().unwrap_or_default();
+    values(entries, name).next().is_some()
 }
 
 /// The first bytes of a variable's value, at most `most` of them.
 pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
-    let mut entries = environment.entries().ok()?.iter();
-    let value = entries.find_map(|entry| value_of(*entry, name))?;
+    let value = values(environment.entries().ok()?, name).next()?;
     // SAFETY: what follows the name in an entry is the rest of a C string.
     Some(unsafe { first(value, most) })
+}
+
+/// The values of a variable, in the entries' order.
+fn values(entries: &[*mut c_char], name: &str) -> impl Iterator<Item = *const c_char> {
+    let letter = name.bytes().next();
+    // Most entries need one look, because they begin with another letter.
+    // SAFETY: entries before the null pointer are C strings (src/common/env.c).
+    let may_be_it = move |entry: &&*mut c_char| Some(unsafe { ***entry } as u8) == letter;
+    let entries = entries.iter().filter(may_be_it);
+    entries.filter_map(move |entry| value_of(*entry, name))
 }
 
 /// Where an entry's value begins, if the entry is this variable's.

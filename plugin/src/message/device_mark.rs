@@ -11,6 +11,8 @@ const MARK_BYTES: usize = 4 * LIST_BYTES;
 
 /// The variables that are not this step's. `get` reads a variable that has at most so many bytes.
 pub(crate) fn inherited(get: impl Fn(&str, usize) -> Option<String>) -> Vec<&'static str> {
-    let mark = get(names::DEVICES, MARK_BYTES).unwrap_or_default();
+    let Some(mark) = get(names::DEVICES, MARK_BYTES) else {
+        return Vec::new();
+    };
     device_mark::inherited(&mark, |name| get(name, LIST_BYTES)).collect()
 }

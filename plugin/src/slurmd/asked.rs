@@ -6,7 +6,7 @@ use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
-use crate::message::options::Own;
+use crate::message::options::{Own, Texts};
 use crate::message::step::Step;
 use crate::message::{inherited, routes};
 use crate::planning::ours::Ours;
@@ -45,16 +45,17 @@ pub(super) fn asked(
         )));
     }
     let options = options(launch).map_err(refused)?;
+    let texts = routes::of_step(&options);
     let (tasks, index) = (share.tasks, share.index);
     let share = (tasks, share.allocation);
     let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
     let cpuset = cpuset.map_err(refused)?;
-    let found = ours(launch, (&options, &request.cpu_bind), settings);
+    let found = ours(launch, (&texts, &request.cpu_bind), settings);
     let (ours, ours_note) = found.map_err(refused)?;
     let confine = ours.confine;
-    let pool = pool(&options).map_err(refused)?;
+    let pool = pool(&texts).map_err(refused)?;
     ours.put(&mut request);
     request.near_by_default = is_default(request.near.as_ref(), launch);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
@@ -90,8 +91,10 @@ pub(super) fn asked(
 
 /// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.
 fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
-    let mark = launch.env_get(Own::Near.mark, NEAR_BYTES);
-    near.is_some_and(|near| mark.is_some_and(|mark| mark.parse().as_ref() == Ok(near)))
+    near.is_some_and(|near| {
+        let mark = launch.env_get(Own::Near.mark, NEAR_BYTES);
+        mark.is_some_and(|mark| mark.parse().as_ref() == Ok(near))
+    })
 }
 
 /// The step's options of berth; none where this process cannot read Slurm's lists. More options, or more variables, than
@@ -106,8 +109,7 @@ fn options(launch: &LaunchRequest<'_>) -> Result<Vec<SpankOption>, String> {
 }
 
 /// `--pool` is the job's, so every kind of step has it, also those that are never bound.
-fn pool(options: &[SpankOption]) -> Result<Option<PoolWish>, String> {
-    let texts = routes::of_step(options);
+fn pool(texts: &Texts) -> Result<Option<PoolWish>, String> {
     let pool = texts.get(Own::Pool).map(str::parse);
     pool.transpose().map_err(|why| format!("--pool: {why}"))
 }
@@ -117,7 +119,7 @@ fn pool(options: &[SpankOption]) -> Result<Option<PoolWish>, String> {
 /// the user where this node honours none of these options (`binding=off`).
 fn ours(
     launch: &LaunchRequest<'_>,
-    (options, cpu_bind): (&[SpankOption], &CpuBind),
+    (texts, cpu_bind): (&Texts, &CpuBind),
     settings: &Settings,
 ) -> Result<(Ours, Option<String>), String> {
     // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
@@ -125,8 +127,7 @@ fn ours(
     if !regular || launch.external_launcher() {
         return Ok(<_>::default());
     }
-    let texts = routes::of_step(options);
-    let mut ours = Ours::read(&texts)?;
+    let mut ours = Ours::read(texts)?;
     if !settings.binding {
         let note = (!ours.is_empty()).then(|| ours.off_note());
         return Ok((Ours::default(), note));
