@@ -1,7 +1,6 @@
 //! slurmd's words to slurmstepd about a step, in one variable of the launch message: a decision, or a wish that
 //! slurmstepd decides beside other steps. slurmd marks it with its key ([`crate::message::seal`]); slurmstepd trusts
-//! nothing else. In: a value. Out: `version JSON`, and back. Fields with unknown names are ignored, so that a release
-//! can add some; a text of an unknown version is not read.
+//! nothing else. In: a value. Out: JSON, and back. Fields with unknown names are ignored, so that a release can add some.
 
 use std::str::FromStr;
 
@@ -13,8 +12,8 @@ pub(crate) use crate::message::in_cpuset::InCpuset;
 pub(crate) use crate::message::in_pool::InPool;
 use crate::message::step::Step;
 
-/// The first word. Another number means that the fields have another meaning.
-pub(crate) const VERSION: &str = "3";
+/// The texts of most steps are shorter.
+const USUAL: usize = 512;
 
 /// The result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +74,7 @@ pub(crate) struct Handover {
     pub confine: bool,
     /// What slurmstepd decides. Until then the message has the step's own CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub undecided: Option<Step>,
+    pub undecided: Option<Box<Step>>,
 }
 
 /// A `--binding`, and the cores that it chose.
@@ -85,23 +84,13 @@ pub(crate) struct Served {
     pub chosen: Chosen,
 }
 
-/// Whether fields of a version are understood here.
-///
-/// # Errors
-/// The reason why they are not, for the log.
-pub(crate) fn is_known(version: &str) -> Result<(), String> {
-    match version {
-        VERSION => Ok(()),
-        _ => Err("another release of berth wrote it".into()),
-    }
-}
-
 impl Handover {
-    /// Its text: `version JSON`.
+    /// Its text.
     pub(crate) fn text(&self) -> String {
+        let mut json = Vec::with_capacity(USUAL);
         // Its values all have a form in JSON; a text that is cut would not be believed.
-        let json = serde_json::to_string(self).unwrap_or_default();
-        [VERSION, " ", &json].concat()
+        let _ = serde_json::to_writer(&mut json, self);
+        String::from_utf8(json).unwrap_or_default()
     }
 }
 
@@ -112,9 +101,7 @@ impl FromStr for Handover {
         if text.len() > HANDOVER_BYTES {
             return Err(format!("it has {} bytes", text.len()));
         }
-        let (version, fields) = text.split_once(' ').unwrap_or((text, ""));
-        is_known(version)?;
-        serde_json::from_str(fields).map_err(|why| why.to_string())
+        serde_json::from_str(text).map_err(|why| why.to_string())
     }
 }
 

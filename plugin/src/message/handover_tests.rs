@@ -161,7 +161,7 @@ prop_compose! {
         memory in option::of(memory()),
         devices in option::of(devices()),
         pool in option::of(pools()),
-        undecided in option::of(steps()),
+        undecided in option::of(steps().prop_map(Box::new)),
     ) -> Handover {
         Handover {
             outcome, list, own, beyond, by_tree, confine, request, rule, note, memory, devices, pool, undecided,
@@ -187,17 +187,6 @@ proptest! {
         prop_assert_eq!(added.parse(), Ok(handover));
     }
 
-    #[test]
-    fn another_version_is_not_read(handover in handovers(), version in "[0-9]{1,3}|[!-~]{0,3}") {
-        prop_assume!(version != VERSION);
-        let text = handover.text();
-        let (_, fields) = text.split_once(' ').unwrap();
-        prop_assert_eq!(
-            format!("{version} {fields}").parse::<Handover>(),
-            Err("another release of berth wrote it".into())
-        );
-    }
-
     /// Only slurmd's own words come here, but even so no text may end slurmstepd.
     #[test]
     fn any_text_is_read_or_refused(handover in handovers(), at in any::<prop::sample::Index>(), with in texts()) {
@@ -214,17 +203,9 @@ proptest! {
 
 #[test]
 fn nonsense_is_not_read() {
-    for text in [
-        "",
-        "1",
-        "outcome=bound own=0",
-        "3",
-        "3 {",
-        "3 {\"own\":\"x\"}",
-        "2 outcome=perhaps own=0",
-    ] {
+    for text in ["", "1", "outcome=bound own=0", "{", "{\"own\":\"x\"}"] {
         assert!(text.parse::<Handover>().is_err(), "{text:?}");
     }
-    let long = format!("3 {{\"note\":\"{}\"}}", "x".repeat(HANDOVER_BYTES));
+    let long = format!("{{\"note\":\"{}\"}}", "x".repeat(HANDOVER_BYTES));
     assert!(long.parse::<Handover>().is_err());
 }

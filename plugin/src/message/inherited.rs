@@ -53,9 +53,7 @@ fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
     for entry in list {
         entry.hash(&mut mix);
     }
-    let mut mark = String::with_capacity(MARK_BYTES);
-    hex::push(&mut mark, mix.finish().to_be_bytes());
-    mark
+    hex::digits(mix.finish().to_be_bytes())
 }
 
 /// A hash that is quick and the same in every build, because the mark outlives this process.

@@ -6,8 +6,11 @@ use berth_host::key::{Key, Mark};
 use berth_placement::sets::limits::HANDOVER_BYTES;
 use slurm_sys::StepId;
 
-use crate::message::handover::{self, Handover, VERSION};
+use crate::message::handover::Handover;
 use crate::message::hex;
+
+/// The first word. Another number means that the handover's fields have another meaning.
+const VERSION: &str = "3";
 
 /// The step, user and node that a mark is valid for.
 pub(crate) struct Whose<'a> {
@@ -19,16 +22,11 @@ pub(crate) struct Whose<'a> {
 /// The most bytes of the variable's value: the handover, a blank and the mark.
 pub(crate) const MOST: usize = HANDOVER_BYTES + 1 + 2 * size_of::<u128>();
 
-/// The variable's value: the handover with the mark after its first word.
+/// The variable's value: version, mark, and the handover.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
-    let mut text = handover.text();
-    let behind = VERSION.len();
-    // A blank stands between version and fields.
-    let fields = text.get(behind + 1..).unwrap_or_default();
-    let Mark(mark) = mark(VERSION, fields, whose, key);
-    hex::insert(&mut text, behind, mark.to_be_bytes());
-    text.insert(behind, ' ');
-    text
+    let fields = handover.text();
+    let Mark(mark) = mark(VERSION, &fields, whose, key);
+    [VERSION, " ", &hex::digits(mark.to_be_bytes()), " ", &fields].concat()
 }
 
 /// The handover in a variable, if slurmd has marked it for this step.
@@ -39,11 +37,13 @@ pub(crate) fn opened(text: &str, whose: &Whose<'_>, key: &Key) -> Result<Handove
     let mut parts = text.splitn(3, ' ');
     let mut next = || parts.next().unwrap_or_default();
     let (version, given, fields) = (next(), next(), next());
-    handover::is_known(version)?;
+    if version != VERSION {
+        return Err("another release of berth wrote it".into());
+    }
     if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(version, fields, whose, key)) {
         return Err("its mark is not slurmd's".into());
     }
-    format!("{version} {fields}").parse()
+    fields.parse()
 }
 
 fn mark(version: &str, fields: &str, whose: &Whose<'_>, key: &Key) -> Mark {
@@ -117,13 +117,15 @@ mod tests {
             },
             uid: 1000,
         };
-        let text = Handover::default().text();
-        let (version, fields) = text.split_once(' ').unwrap();
-        let zero = format!("{version} {:032x} {fields}", 0);
-        let texts = ["", "1", "1 ", "3 0 x", "1 + x", &text, &zero];
+        let fields = Handover::default().text();
+        let zero = format!("{VERSION} {:032x} {fields}", 0);
+        let texts = ["", "1", "1 ", "3 0 x", "1 + x", &fields, &zero];
         for text in texts {
             assert!(opened(text, &whose, &key).is_err(), "{text:?}");
         }
+        let other = sealed(&Handover::default(), &whose, &key).replacen(VERSION, "2", 1);
+        let told = opened(&other, &whose, &key).unwrap_err();
+        assert_eq!(told, "another release of berth wrote it");
         let longer = sealed(&Handover::default(), &whose, &key) + " own=0-99";
         assert!(opened(&longer, &whose, &key).is_err());
     }

@@ -100,7 +100,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     };
     if step.looks_at_others(node.rules().fixes) {
         write(slurm, batch, Some(plan.own.to_hex(0)))?;
-        handover.undecided = Some(step);
+        handover.undecided = Some(Box::new(step));
     } else {
         handover.decided(&step, &plan, settings.confine);
         write(slurm, batch, plan.text())?;

@@ -156,10 +156,10 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
             list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
         };
         leave_open(slurm, launch, &plan)?;
-        handover.undecided = Some(Step {
+        handover.undecided = Some(Box::new(Step {
             came: Some(came),
             ..asked.step
-        });
+        }));
     } else {
         handover.decided(&asked.step, &plan, settings.confine);
         write(slurm, launch, &plan, node.counts_cores())?;

@@ -39,7 +39,7 @@ pub(super) fn of(
         return account.into_iter().collect();
     };
     let decided = who.map_err(Failed::Broken);
-    match decided.and_then(|who| decide::decide(slurm, &who, step)) {
+    match decided.and_then(|who| decide::decide(slurm, &who, *step)) {
         Ok(decided) => applied(slurm, record, heard, decided),
         Err(Failed::Refused(why)) => {
             heard.outcome = Outcome::Refused;
