@@ -1,6 +1,6 @@
 //! Writes a plan's decision into the handover.
 
-use berth_placement::{CpuSet, Level, Plan, Request, SiteConfine, Wish};
+use berth_placement::{CpuSet, Level, Plan, Rule, SiteConfine};
 
 use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::inherited;
@@ -13,13 +13,13 @@ impl Handover {
     pub(crate) fn decided(&mut self, step: &Step, plan: &Plan, confine: SiteConfine) {
         let ask = &step.request;
         self.outcome = match plan.decision.rule {
-            berth_placement::Rule::BindingFailed => Outcome::Failed,
+            Rule::BindingFailed => Outcome::Failed,
             _ if plan.is_bound() => Outcome::Bound,
             _ => Outcome::Unbound,
         };
         self.list = inherited::mark(plan);
         self.own = plan.own.clone();
-        self.beyond = self.beyond_own(ask, plan);
+        self.beyond = self.beyond_own(plan);
         self.request = describe(ask);
         self.rule = rule(&plan.decision.rule);
         let served = ask.binding.clone().zip(plan.chosen.clone());
@@ -37,15 +37,22 @@ impl Handover {
 
     /// What `--cpu-bind=ldoms` gives the tasks beyond the step's CPUs, without the fix `ldoms-inside`. A cpuset and a pool
     /// hold their steps all the same.
-    fn beyond_own(&self, ask: &Request, plan: &Plan) -> CpuSet {
+    fn beyond_own(&self, plan: &Plan) -> CpuSet {
         let is_member = self.pool.as_ref().is_some_and(|pool| pool.member.is_some());
-        let is_ldoms = matches!(Wish::of(ask), Ok(Wish::Level(Level::Ldoms)));
-        let mut cpus = CpuSet::new();
-        if is_ldoms && self.cpuset.is_none() && !is_member {
-            plan.tasks
-                .iter()
-                .for_each(|task| cpus.insert_all(&task.cpus));
+        let is_ldoms = matches!(
+            plan.decision.rule,
+            Rule::Level {
+                level: Level::Ldoms,
+                ..
+            }
+        );
+        if !is_ldoms || self.cpuset.is_some() || is_member {
+            return CpuSet::new();
         }
+        let mut cpus = CpuSet::new();
+        plan.tasks
+            .iter()
+            .for_each(|task| cpus.insert_all(&task.cpus));
         cpus.difference(&plan.own)
     }
 }
