@@ -157,7 +157,10 @@ impl StateDir {
 /// Whether the switch-off file of a base exists.
 #[must_use]
 pub fn is_off(base: &Path) -> bool {
-    access(&base.join(OFF), AccessFlags::F_OK).is_ok()
+    // A launch asks this: the path is made in one piece.
+    let mut path = PathBuf::with_capacity(base.as_os_str().len() + 1 + OFF.len());
+    path.extend([base, Path::new(OFF)]);
+    access(&path, AccessFlags::F_OK).is_ok()
 }
 
 fn is_plain(name: &str) -> bool {
