@@ -4,11 +4,13 @@ use std::io::ErrorKind;
 
 use berth_host::key::{self as keys, Key};
 use berth_host::metrics::{self, Count, Metrics};
+use berth_host::state::DEFAULT_BASE;
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file, site_file};
 use berth_placement::Machine;
 use berth_placement::sets::count::{counted, either};
 use berth_site::announcement::Announcement;
+use nix::sys::statfs::statfs;
 use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
@@ -22,10 +24,39 @@ pub(super) fn state(checks: &mut Checks, dir: &StateDir) {
         let text = "only root can check that its directory is writable";
         return checks.add(Note, "state", text, path);
     }
-    match dir.check() {
-        Ok(()) => checks.add(Well, "state", "the directory belongs to root", path),
-        Err(why) => checks.add(Wrong, "state", why.to_string(), path),
+    let remote = statfs(dir.path())
+        .ok()
+        .and_then(|found| network_of(found.filesystem_type().0));
+    match (dir.check(), remote) {
+        (Ok(()), None) => checks.add(Well, "state", "the directory belongs to root", path),
+        (Ok(()), Some(kind)) => {
+            let text = format!(
+                "the directory is on a network file system ({kind}): a server that hangs would stop launches, and two nodes \
+                 could share it; set state_dir= to a local directory such as {DEFAULT_BASE}"
+            );
+            checks.add(Wrong, "state", text, path);
+        }
+        (Err(why), _) => checks.add(Wrong, "state", why.to_string(), path),
     }
+}
+
+/// The network file system with this number. Source: `linux/magic.h` and each file system's own header.
+fn network_of(magic: i64) -> Option<&'static str> {
+    // Some numbers have the highest bit of 32 set, which a 64-bit kernel does not extend.
+    let kind = match magic as u32 {
+        0x6969 => "NFS",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x00c3_6400 => "Ceph",
+        0x0bd0_0bd0 => "Lustre",
+        0x4750_4653 => "Spectrum Scale",
+        0x1983_0326 => "BeeGFS",
+        0x5346_414f | 0x6b41_4653 => "AFS",
+        0x7461_636f => "OCFS2",
+        0x0116_1970 => "GFS2",
+        0x2003_0528 => "OrangeFS",
+        _ => return None,
+    };
+    Some(kind)
 }
 
 /// Compares the machine file with the machine.
@@ -163,4 +194,23 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         _ => Note,
     };
     checks.add(verdict, "counters", told + &unconfined, path);
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::statfs::{NFS_SUPER_MAGIC, TMPFS_MAGIC};
+
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known() {
+        for (magic, expected) in [
+            (NFS_SUPER_MAGIC.0, Some("NFS")),
+            (TMPFS_MAGIC.0, None),
+            (0xff53_4d42_u32.into(), Some("SMB")),
+            (0xff53_4d42_u32.cast_signed().into(), Some("SMB")),
+        ] {
+            assert_eq!(network_of(magic), expected, "{magic:x}");
+        }
+    }
 }
