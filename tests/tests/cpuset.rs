@@ -323,3 +323,27 @@ fn a_partition_s_words_are_merged_with_the_job_s() {
     let line = format!("{}, line 1", folder.path().join("cpusets").display());
     assert!(!none.ok() && none.stderr.contains(&line), "{none:#?}");
 }
+
+#[test]
+fn a_partition_s_words_alone_count_the_cpus_that_the_job_asks_for() {
+    let lines = "partition=main default='CPUSET[CPU_LIST=0,1]'\n";
+    let Some((cluster, _folder)) = with_file(lines, &[]) else {
+        return;
+    };
+    for (options, cpus) in [(&["-n1"][..], "0"), (&["-n2"], "0-1"), (&["-c2"], "0-1")] {
+        let job = cluster.sbatch(&[options, &["--exclusive"]].concat(), LOOK);
+        assert_eq!(job.output.trim(), cpus, "{options:?}: {job:?}");
+    }
+}
+
+#[test]
+fn a_number_of_the_site_s_that_no_job_has_is_not_cut_in_silence() {
+    let lines = "partition=main mandatory='CPUSET[NCPUS=3]'\n";
+    let Some((cluster, _folder)) = with_file(lines, &[]) else {
+        return;
+    };
+    for cpuset in [&[][..], &["--cpuset=MAX_RADIUS=0"]] {
+        let done = cluster.run("srun", &[WHOLE, cpuset, &["/bin/sh", "-c", LOOK]].concat());
+        assert!(done.stderr.contains("NCPUS=3"), "{done:#?}");
+    }
+}

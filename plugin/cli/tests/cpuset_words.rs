@@ -55,10 +55,11 @@ fn cases(file: &Path) -> Vec<Case> {
     vec![
         (
             exclusive(&[]),
-            "0-7",
-            vec![format!(
-                "CPU_LIST=0-7: the default of the partition low {low}"
-            )],
+            "0-1",
+            vec![
+                "NCPUS=2: the number of tasks on each node times -c".into(),
+                format!("CPU_LIST=0-7: the default of the partition low {low}"),
+            ],
         ),
         (
             vec![

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use slurm_sys::views::SpankOption;
 
-use crate::message::cpuset_size::OPTION as SIZE;
+use crate::message::cpuset_size::{OPTION as SIZE, Size};
 use crate::message::options::{Own, Texts};
 use crate::site::standing::NAME;
 
@@ -29,9 +29,10 @@ pub(crate) fn overlaps(options: &[SpankOption]) -> bool {
 }
 
 /// The word beside a step's `--cpuset`.
-pub(crate) fn cpuset_size_of_step(options: &[SpankOption]) -> Option<String> {
+pub(crate) fn cpuset_size_of_step(options: &[SpankOption]) -> Size {
     let is_it = |option: &&SpankOption| option.option.as_bytes() == SIZE.to_bytes();
-    options.iter().rev().find(is_it)?.argument.clone()
+    let found = options.iter().rev().find(is_it);
+    Size::of(found.and_then(|option| option.argument.as_deref()))
 }
 
 /// An option in a batch script's environment, in either spelling.
@@ -41,8 +42,8 @@ pub(crate) fn of_batch(own: Own, env: impl Fn(&str) -> Option<String>) -> Option
 }
 
 /// The word beside a batch script's `--cpuset`.
-pub(crate) fn cpuset_size_of_batch(env: impl Fn(&str) -> Option<String>) -> Option<String> {
-    in_environment(&SIZE.to_string_lossy(), env)
+pub(crate) fn cpuset_size_of_batch(env: impl Fn(&str) -> Option<String>) -> Size {
+    Size::of(in_environment(&SIZE.to_string_lossy(), env).as_deref())
 }
 
 fn in_environment(name: &str, env: impl Fn(&str) -> Option<String>) -> Option<String> {

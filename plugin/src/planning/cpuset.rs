@@ -24,17 +24,16 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads both texts; a size that cannot be read is none, because berth alone writes it.
+    /// Reads the option's text.
     ///
     /// # Errors
     /// What is wrong with the request, for the user.
-    pub(crate) fn read(text: Option<&str>, size: Option<&str>) -> Result<Option<Self>, String> {
+    pub(crate) fn read(text: Option<&str>, size: Size) -> Result<Option<Self>, String> {
         let Some(text) = text else {
             return Ok(None);
         };
         let words: Words = text.parse().map_err(|why| wrong(&why))?;
         CpusetRequest::of(&words).map_err(|why| wrong(&why))?;
-        let size: Size = size.and_then(|size| size.parse().ok()).unwrap_or_default();
         Ok(Some(Self {
             words,
             of_job: size.of_job,

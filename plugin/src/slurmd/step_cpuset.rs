@@ -1,6 +1,6 @@
 //! The cpuset of a step or a batch script: its job's request, merged with its partition's words.
 
-use berth_placement::request::cpuset::{Choice, Given, Words};
+use berth_placement::request::cpuset::{Choice, Given, Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
@@ -8,9 +8,10 @@ use berth_site::cpusets::{SiteCpusets, Who};
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
 
+use crate::message::cpuset_size::{self, Size};
 use crate::message::options::Own;
+use crate::message::routes;
 use crate::message::step::CpusetWish;
-use crate::message::{cpuset_size, routes};
 use crate::planning::convert;
 use crate::planning::cpuset::Asked;
 use crate::site::settings::Settings;
@@ -35,10 +36,8 @@ pub(crate) fn of_step(
     index: u32,
 ) -> Result<Option<Wanted>, String> {
     let texts = routes::of_step(options);
-    let asked = Asked::read(
-        texts.get(Own::Cpuset),
-        routes::cpuset_size_of_step(options).as_deref(),
-    )?;
+    let size = routes::cpuset_size_of_step(options);
+    let asked = Asked::read(texts.get(Own::Cpuset), size)?;
     if !settings.binding {
         return Ok(None);
     }
@@ -46,7 +45,7 @@ pub(crate) fn of_step(
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    wanted(asked, (&cred, index), launch.is_debugged())
+    wanted((asked, size), (&cred, index), launch.is_debugged())
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -65,13 +64,13 @@ pub(crate) fn of_batch(
         return Ok((None, text.as_deref().map(off_note)));
     }
     let size = routes::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
-    let asked = Asked::read(text.as_deref(), size.as_deref())?;
+    let asked = Asked::read(text.as_deref(), size)?;
     if asked.is_none() && !may_have_default() {
         return Ok((None, None));
     }
     let cred = batch.cred().map_err(|why| why.to_string())?;
     let index = cred.node_index(node_name).map_err(|why| why.to_string())?;
-    Ok((wanted(asked, (&cred, index), false)?, None))
+    Ok((wanted((asked, size), (&cred, index), false)?, None))
 }
 
 fn off_note(text: &str) -> String {
@@ -88,16 +87,15 @@ fn may_have_default() -> bool {
 
 /// The cpuset of a step whose job requests one, or whose partition does.
 fn wanted(
-    asked: Option<Asked>,
+    asked: (Option<Asked>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<Wanted>, String> {
     let site = cpusets::in_force();
-    let is_typed = asked.as_ref().is_some_and(Asked::has_ncpus);
-    let Some((of_job, request)) = request(asked, cred, site.as_deref())? else {
+    let Some(held) = request(asked, cred, site.as_deref())? else {
         return Ok(None);
     };
-    let Some(cpuset) = of_request(&request, cred, is_typed)? else {
+    let Some(cpuset) = of_request(&held.request, cred, held.is_count_written)? else {
         return Ok(None);
     };
     let text = |why: slurm_sys::Error| why.to_string();
@@ -105,8 +103,8 @@ fn wanted(
     let of_job_here = cred.job_cores(&cores).map_err(text)?;
     Ok(Some(Wanted {
         wish: CpusetWish {
-            request,
-            of_job,
+            request: held.request,
+            of_job: held.of_job,
             is_debugged,
             nodes: cred.job_nhosts(),
         },
@@ -119,14 +117,14 @@ fn wanted(
 fn of_request(
     request: &CpusetRequest,
     cred: &Credential<'_>,
-    is_count_typed: bool,
+    is_count_written: bool,
 ) -> Result<Option<StepCpuset>, String> {
     Ok(match request {
         CpusetRequest::None => None,
         CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
             asked: asked.clone(),
             job_nodes: cred.job_nhosts(),
-            is_count_typed,
+            is_count_typed: is_count_written,
         })),
         CpusetRequest::Static(named) => {
             let (account, partition) = (cred.job_account(), cred.job_partition());
@@ -148,24 +146,42 @@ fn of_request(
     })
 }
 
-/// The request that holds, and whether it is the whole job's.
+/// The request that holds.
+struct Held {
+    request: CpusetRequest,
+    /// Whether it is the whole job's.
+    of_job: bool,
+    /// Whether the user or the site wrote its number of CPUs, and the submitting command did not work it out.
+    is_count_written: bool,
+}
+
+/// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
 fn request(
-    asked: Option<Asked>,
+    (asked, size): (Option<Asked>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
-) -> Result<Option<(bool, CpusetRequest)>, String> {
+) -> Result<Option<Held>, String> {
+    let is_typed = asked.as_ref().is_some_and(Asked::has_ncpus);
     let site = site.filter(|site| !site.partitions().is_empty());
     let Some(site) = site else {
-        return asked
-            .map(|asked| Ok((asked.of_job, asked.request()?)))
-            .transpose();
+        let held = |asked: Asked| {
+            Ok(Held {
+                request: asked.request()?,
+                of_job: asked.of_job,
+                is_count_written: is_typed,
+            })
+        };
+        return asked.map(held).transpose();
     };
     let partition = cred.job_partition().unwrap_or_default();
-    let of_job = asked.as_ref().is_none_or(|asked| asked.of_job);
     let own = asked.as_ref().map(Asked::words).unwrap_or_default();
-    let (words, line) = site.merged(&partition, &own);
+    let (mut words, line) = site.merged(&partition, &own);
     if asked.is_none() && words == Words::default() {
         return Ok(None);
+    }
+    let is_count_written = is_typed || words.get(Keyword::Ncpus) != own.get(Keyword::Ncpus);
+    if let Some(cpus) = size.cpus.filter(|_| asked.is_none()) {
+        words = words.with_ncpus(cpus);
     }
     let read = CpusetRequest::of(&words).map_err(|why| match line {
         Some(line) => format!(
@@ -175,7 +191,11 @@ fn request(
         None => why.to_string(),
     });
     let read = read.map_err(|why| shown(USER_TEXT, why))?;
-    Ok(Some((of_job, read)))
+    Ok(Some(Held {
+        request: read,
+        of_job: size.of_job,
+        is_count_written,
+    }))
 }
 
 impl Wanted {

@@ -31,10 +31,11 @@ fn is_in_job(words: &Words) -> bool {
     words.is_srun && (is_set("SLURM_JOB_ID") || is_set("SLURM_JOBID") || words.has("jobid"))
 }
 
-/// The word for the nodes beside this command's own `--cpuset`; none if an outer command has said it.
-pub(super) fn size(own: &str, words: &Words) -> Option<(String, String)> {
+/// The word for the nodes beside this command's own `--cpuset`, or beside the one that a partition may have for its
+/// jobs; none if an outer command has said it.
+pub(super) fn size(own: Option<&str>, words: &Words) -> Option<(String, String)> {
     let is_in_job = is_in_job(words);
-    if is_in_job && is_same(own) {
+    if is_in_job && own.is_none_or(is_same) {
         return None;
     }
     let size = Size {

@@ -16,6 +16,7 @@ use slurm_sys::{SlurmConf, Symbols};
 
 use crate::message::options::{Own, Texts};
 use crate::planning::ours::Ours;
+use crate::site::settings;
 use crate::site::standing::{self, NAME};
 use crate::submit::{cpuset, partition};
 
@@ -221,21 +222,19 @@ pub(crate) fn passes_overlap() -> bool {
     overlaps
 }
 
-/// The same for a `--cpuset`: how many CPUs it means, and whose it is. Returns whether there is one.
+/// The same for a `--cpuset`: how many CPUs it means, and whose it is. Returns whether there is one, or may be one that a
+/// partition has for its jobs.
 pub(crate) fn passes_cpuset_size() -> bool {
     let words = &with_script().0;
-    match own_cpuset(words) {
-        Some(own) => {
-            if let Some((option, size)) = cpuset::size(own, words) {
-                set_env(&routed(&option), &size);
-            }
-            if let Some(note) = cpuset::note(own, words) {
-                log::info!("note: {note}");
-            }
-            true
-        }
-        None => cpuset::is_inherited(),
+    let own = own_cpuset(words);
+    let may_be = own.is_some() || settings::current().cpusets.is_some();
+    if let Some((option, size)) = cpuset::size(own, words).filter(|_| may_be) {
+        set_env(&routed(&option), &size);
     }
+    if let Some(note) = own.and_then(|own| cpuset::note(own, words)) {
+        log::info!("note: {note}");
+    }
+    may_be || cpuset::is_inherited()
 }
 
 /// This command's own `--cpuset`, or the user's default.

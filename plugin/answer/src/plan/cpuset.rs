@@ -19,17 +19,21 @@ impl Question {
     pub fn asked_cpuset(&self) -> Option<StepCpuset> {
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
+                is_count_typed: self.types_ncpus() || asked.ncpus != self.ncpus_of_line(),
                 asked,
                 job_nodes: self.least_nodes(),
-                is_count_typed: self
-                    .cpuset
-                    .as_ref()
-                    .and_then(CpusetRequest::ncpus)
-                    .is_some(),
             })),
             asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
             CpusetRequest::None => None,
         }
+    }
+
+    /// Whether the user wrote the number of CPUs.
+    pub(super) fn types_ncpus(&self) -> bool {
+        self.cpuset
+            .as_ref()
+            .and_then(CpusetRequest::ncpus)
+            .is_some()
     }
 
     /// The number of CPUs on each node that the submitting command would write into the request.

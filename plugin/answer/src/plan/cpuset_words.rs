@@ -34,9 +34,12 @@ impl Question {
             let own = own.map(|own| CpusetRequest::of(&own));
             return own.transpose().map_err(|why| why.to_string());
         };
-        let words = part.words.merged(&own.clone().unwrap_or_default());
-        if own.is_none() && words == Words::default() {
-            return Ok(None);
+        let mut words = part.words.merged(&own.clone().unwrap_or_default());
+        if own.is_none() {
+            if words == Words::default() {
+                return Ok(None);
+            }
+            words = self.counted(words);
         }
         let read = CpusetRequest::of(&words).map_err(|why| {
             format!(
@@ -52,11 +55,14 @@ impl Question {
     pub(super) fn sources_of_cpuset(&self) -> Vec<String> {
         let part = self.words_of_partition().filter(|_| !self.is_binding_off());
         let Some(part) = part else { return Vec::new() };
-        let own = self.own_words().unwrap_or_default();
-        let typed = |keyword| match (keyword, &self.cpuset) {
-            (Keyword::Ncpus, Some(asked)) => asked.ncpus().is_some(),
-            _ => true,
-        };
+        let own = self.own_words().unwrap_or_else(|| {
+            let words = part.words.merged(&Words::default());
+            match words == Words::default() || words.get(Keyword::Ncpus).is_some() {
+                true => Words::default(),
+                false => self.counted(Words::default()),
+            }
+        });
+        let typed = |keyword| keyword != Keyword::Ncpus || self.types_ncpus();
         let all = Keyword::ALL.into_iter();
         let lines = all.filter_map(|keyword| part.source(keyword, &own, typed(keyword)));
         lines.map(|line| format!("word        {line}")).collect()
@@ -65,11 +71,15 @@ impl Question {
     /// The user's own words; none where only a partition may request a cpuset.
     fn own_words(&self) -> Option<Words> {
         let asked = self.cpuset.as_ref()?;
-        let words: Words = asked.to_string().parse().ok()?;
-        Some(match self.ncpus_of_line() {
+        Some(self.counted(asked.to_string().parse().ok()?))
+    }
+
+    /// Words with the number of CPUs that the submitting command works out, where they have none.
+    fn counted(&self, words: Words) -> Words {
+        match self.ncpus_of_line() {
             Some(count) => words.with_ncpus(count),
             None => words,
-        })
+        }
     }
 
     fn words_of_partition(&self) -> Option<OfPartition> {
