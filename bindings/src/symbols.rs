@@ -61,6 +61,8 @@ pub struct Addresses {
     /// The options of a command, a name, a value, and whether it comes before the command line.
     pub slurm_option_set:
         Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, bool) -> bool>,
+    /// The options of a command and a name.
+    pub slurm_option_reset: Option<unsafe extern "C" fn(*mut c_void, *const c_char) -> bool>,
     pub slurm_conf_lock: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub slurm_conf_unlock: Option<unsafe extern "C" fn()>,
     /// `slurm_opt_t opt` of srun, sbatch and salloc: the address of that object.
@@ -135,6 +137,7 @@ impl Symbols {
                 spank_context: function(c"spank_context"),
                 slurm_get_extra_conf_path: function(c"slurm_get_extra_conf_path"),
                 slurm_option_set: function(c"slurm_option_set"),
+                slurm_option_reset: function(c"slurm_option_reset"),
                 slurm_conf_lock: function(c"slurm_conf_lock"),
                 slurm_conf_unlock: function(c"slurm_conf_unlock"),
                 opt: address(c"opt"),
@@ -163,6 +166,18 @@ impl Symbols {
         };
         // SAFETY: Slurm's own object for Slurm's own function, which copies both texts.
         unsafe { set(opt.as_ptr(), name.as_ptr(), value.as_ptr(), false) }
+    }
+
+    /// Takes an option of the running srun, sbatch or salloc away as if it were not there; returns whether Slurm has done so.
+    ///
+    /// # Safety
+    /// As for [`Self::set_option`].
+    pub unsafe fn reset_option(&self, name: &CStr) -> bool {
+        let (Some(reset), Some(opt)) = (self.slurm_option_reset, self.opt) else {
+            return false;
+        };
+        // SAFETY: Slurm's own object for Slurm's own function, which only reads the name.
+        unsafe { reset(opt.as_ptr(), name.as_ptr()) }
     }
 
     /// Lets Slurm drop the `--cpu-freq` request if the step's CPUs do not allow it; a task

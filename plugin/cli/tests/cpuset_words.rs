@@ -205,6 +205,17 @@ fn a_file_that_slurmd_cannot_read_is_a_note() {
     assert!(notes.contains("line 1") && notes.contains(says), "{notes}");
 }
 
+/// From 23.11 on srun takes the job's `-c` from its variables, and a `-c` makes a step exact.
+#[test]
+fn a_plain_step_runs_in_its_job_s_cpuset_on_every_line() {
+    for slurm in ["22.05", "23.11", "24.11", "26.05"] {
+        let line = format!("--slurm={slurm}");
+        let job = "--job=sbatch --exclusive -N1 -n1 -c2 --cpuset=CPU_LIST=2-3";
+        let plan = plan(&["--machine=pack:1 core:4 pu:1", &line, job], &[]);
+        assert_eq!(plan["tasks"][0]["cpus"], "2-3", "{slurm}: {plan}");
+    }
+}
+
 /// The step has two of the job's sixteen CPUs; the cpuset is chosen from all of them.
 #[test]
 fn the_cpuset_is_the_jobs() {

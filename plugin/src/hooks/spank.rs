@@ -103,6 +103,7 @@ pub unsafe extern "C" fn slurm_spank_init_post_opt(
             Daemon::Other => {
                 option::forget_overlap();
                 option::asks_for_one_node();
+                option::leaves_cores_to_cpuset();
             }
             Daemon::Slurmstepd => {
                 // SAFETY: Slurm's promise: its own handle, in its hook.

@@ -57,6 +57,17 @@ pub(super) fn needs_one_node(own: &str, words: &Words) -> bool {
     request.is_some_and(|request| cpuset::needs_one_node(&request, words, env))
 }
 
+/// Whether the cpuset of the job around may be a part of the job's CPUs. `size` is the variable of the outer command's word.
+pub(super) fn is_part_of_job(words: &Words, size: &str) -> bool {
+    let env = |name: &str| std::env::var(name).ok();
+    let request = outer().and_then(|outer| outer.parse().ok());
+    let request = request.filter(|_| is_in_job(words));
+    request.is_some_and(|request| {
+        let counted = Size::of(env(size).as_deref()).cpus;
+        cpuset::is_part_of_job(&request, counted, env)
+    })
+}
+
 /// Whether there is one at all, from an outer command.
 pub(super) fn is_inherited() -> bool {
     outer().is_some()

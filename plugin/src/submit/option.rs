@@ -14,6 +14,7 @@ use berth_srun::submission::{Words, never_fits};
 use berth_srun::{OwnRequest, Release};
 use slurm_sys::{SlurmConf, Symbols};
 
+use crate::message::cpuset_size::OPTION;
 use crate::message::options::{Own, Texts};
 use crate::planning::ours::Ours;
 use crate::site::settings;
@@ -254,6 +255,23 @@ pub(crate) fn asks_for_one_node() {
         && !unsafe { symbols.set_option(c"nodes", c"1") }
     {
         log::debug!("this Slurm takes no --nodes from berth");
+    }
+}
+
+/// After Slurm has read its options: from 23.11 on srun takes `-c` from the variables of its job, and slurmctld then gives the
+/// step cores of its own choice, which need not be in the job's cpuset. A `-c` that nobody typed goes, and the step has all
+/// CPUs of its job.
+pub(crate) fn leaves_cores_to_cpuset() {
+    let words = &command_line().1;
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let is_inherited = is_set("SLURM_CPUS_PER_TASK") && !is_set("SRUN_CPUS_PER_TASK");
+    if is_inherited
+        && !words.has("cpus-per-task")
+        && cpuset::is_part_of_job(words, &routed(&OPTION.to_string_lossy()))
+        // SAFETY: this is a hook of SPANK in srun.
+        && !unsafe { Symbols::get().reset_option(c"cpus-per-task") }
+    {
+        log::debug!("this Slurm keeps the -c of the job");
     }
 }
 

@@ -73,8 +73,14 @@ pub fn never_fits(
              or leave MAX_RADIUS out"
         ));
     }
-    let needed = set.ncpus.or_else(|| ncpus(&asked))?;
     let listed = set.cpu_list.as_ref()?.cpus().count() as u32;
+    if words.is_srun && asked.exact && asked.exclusive.is_some() {
+        return Some(format!(
+            "--cpuset={set}: with --exclusive srun's own step gets cores of slurmctld's choice, and CPU_LIST may not \
+             name them; make the job with salloc: salloc --exclusive --cpuset='{set}' srun …"
+        ));
+    }
+    let needed = set.ncpus.or_else(|| ncpus(&asked))?;
     (listed < needed).then(|| {
         format!(
             "--cpuset={set}: CPU_LIST names {}, and {needed} are needed on each node; list at least as \
@@ -98,6 +104,24 @@ pub fn needs_one_node(
         && !words.is_unsure()
         && !named.iter().any(|option| words.has(option))
         && words.asked(env).is_some_and(is_open)
+}
+
+/// Whether the cpuset of a job on one node may be a part of the CPUs that the job has there. `counted` is the number that
+/// the submitting command has worked out.
+#[must_use]
+pub fn is_part_of_job(
+    request: &CpusetRequest,
+    counted: Option<u32>,
+    env: impl Fn(&str) -> Option<String>,
+) -> bool {
+    // It has one number for one node alone.
+    let owned: Option<u32> = env("SLURM_JOB_CPUS_PER_NODE").and_then(|text| text.parse().ok());
+    let count = request.ncpus().or(counted);
+    match (request, owned, count) {
+        (CpusetRequest::None, _, _) | (_, None, _) => false,
+        (_, Some(owned), Some(count)) => count < owned,
+        (_, Some(_), None) => true,
+    }
 }
 
 /// Whether two texts ask for the same cpuset.
@@ -198,6 +222,14 @@ mod tests {
             ("CPU_LIST=0-2;NCPUS=2", "sbatch -n4 job", None),
             ("CPU_LIST=0-3", "sbatch -N2 -n8 job", None),
             ("CPUSET_NAME=A", "sbatch -N2 job", None),
+            (
+                "CPU_LIST=1",
+                "srun --exclusive -N1 -n1 ./a",
+                Some("salloc --exclusive --cpuset='CPUSET[CPU_LIST=1]' srun"),
+            ),
+            ("CPU_LIST=1", "srun --exclusive=user -N1 -n1 ./a", None),
+            ("NCPUS=1", "srun --exclusive -N1 -n1 ./a", None),
+            ("CPU_LIST=1", "salloc --exclusive -N1 -n1", None),
         ] {
             let found = never_fits(&request.parse().unwrap(), &words(line), |_| None);
             match said {
@@ -219,6 +251,26 @@ mod tests {
         ] {
             let found = needs_one_node(&request.parse().unwrap(), &words(line), |_| None);
             assert_eq!(found, one, "{request} {line}");
+        }
+    }
+
+    #[test]
+    fn a_cpuset_is_a_part_of_its_job_where_the_job_has_more_cpus_on_its_node() {
+        for (request, counted, owned, is_part) in [
+            ("CPU_LIST=2-3", Some(2), Some("16"), true),
+            ("CPU_LIST=2-3", Some(2), Some("2"), false),
+            ("NCPUS=4", Some(16), Some("16"), true),
+            ("CPU_LIST=2-3", None, Some("2"), true),
+            ("CPU_LIST=2-3", Some(2), Some("16(x2)"), false),
+            ("CPU_LIST=2-3", Some(2), None, false),
+            ("CPUSET_TYPE=none", None, Some("16"), false),
+        ] {
+            let env = |name: &str| {
+                assert_eq!(name, "SLURM_JOB_CPUS_PER_NODE");
+                owned.map(String::from)
+            };
+            let found = is_part_of_job(&request.parse().unwrap(), counted, env);
+            assert_eq!(found, is_part, "{request} {counted:?} {owned:?}");
         }
     }
 

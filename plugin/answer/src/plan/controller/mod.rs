@@ -7,12 +7,13 @@ mod nodes;
 mod only_job;
 mod words;
 
-use berth_placement::Node;
+use berth_placement::controller::select::options::Sharing;
 use berth_placement::controller::select::{
     self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
 };
 use berth_placement::sets::count::counted;
-use berth_srun::options::{Command as Program, drops_hint, passed_by};
+use berth_placement::{CpusetRequest, Node};
+use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, line};
 
@@ -20,7 +21,7 @@ use super::given::uncounted;
 use super::owns::{is_listed, is_whole};
 use crate::args::Kept;
 use crate::lines::NoAnswer;
-use crate::lines::job;
+use crate::lines::job::{self, JobLine};
 use crate::question::Question;
 pub use cluster::gives_whole_nodes;
 pub(super) use nodes::Granted;
@@ -65,10 +66,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     }
     let answer = match &outer {
         None => started(&asked.cluster, &wanted),
-        Some(outer) => {
-            let client = selection::client(outer.program);
-            inside_job(&asked.cluster, client, &outer.wanted, &wanted)
-        }
+        Some(outer) => inside_job(&asked.cluster, outer, &wanted),
     };
     match answer {
         Ok((job, step)) => {
@@ -129,7 +127,13 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
     let threads = threads.and_then(|threads| passed(THREADS, Some(&threads.to_string())));
     let mut others = job.given.iter().filter(|given| drops_hint(&given.name));
     let is_dropped = others.any(|given| given.variable.is_none());
-    let is_passed = |name: &str| name != THREADS && !(name == "hint" && is_dropped);
+    let of_cpuset = leaves_cores_to_cpuset(&job);
+    let is_passed = |name: &str| match name {
+        THREADS => false,
+        "hint" => !is_dropped,
+        "cpus-per-task" => !of_cpuset,
+        _ => true,
+    };
     let given = job.given.iter().filter(|given| is_passed(&given.name));
     let given = given.filter_map(|given| passed(&given.name, given.value.as_deref()));
     given.chain(threads).collect()
@@ -160,13 +164,28 @@ fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant
 /// A job that would start on idle nodes, with a step inside it while no other runs.
 fn inside_job(
     cluster: &Cluster,
-    client: Client,
-    outer: &Selection,
+    outer: &JobLine,
     wanted: &Selection,
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = of_job(client, select::job(cluster, client, &outer.options))?;
-    let step = select::step_inside(cluster, &outer.options, &job, &wanted.options);
+    let client = selection::client(outer.program);
+    let options = &outer.wanted.options;
+    let mut job = of_job(client, select::job(cluster, client, options))?;
+    if leaves_cores_to_cpuset(outer) {
+        job.record.cpus_per_task = None;
+    }
+    let step = select::step_inside(cluster, options, &job, &wanted.options);
     Ok((job, of_step(step)?))
+}
+
+/// Whether srun's berth takes the `-c` of the job's variables away, because slurmctld would give the step cores of its own
+/// choice, and the job's cpuset is a part of the CPUs of its one node.
+fn leaves_cores_to_cpuset(job: &JobLine) -> bool {
+    let options = &job.wanted.options;
+    let nodes = options.nodes.map(|nodes| (nodes.least, nodes.most));
+    let set = job.own(Own::Cpuset.name).and_then(|text| text.parse().ok());
+    nodes == Some((1, Some(1)))
+        && options.sharing == Sharing::Exclusive
+        && set.is_some_and(|set: CpusetRequest| set != CpusetRequest::None)
 }
 
 fn of_job(client: Client, answer: JobAnswer) -> Result<JobGrant, NoAnswer> {
