@@ -66,15 +66,10 @@ pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
         }
     }
     verify::derive(&mut state)?;
-    if state
-        .nodelist
-        .as_ref()
-        .is_some_and(|list| list.contains('/'))
-    {
+    if state.list_is_file() {
         found.unmodelled.push("--nodelist with a file".into());
-        state.nodelist = None;
     }
-    from_state(&mut found.options, state)?;
+    from_state(&mut found.options, &state)?;
     found.unmodelled.sort_unstable();
     found.unmodelled.dedup();
     Ok(found)
@@ -122,7 +117,8 @@ fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
         most: nodes.most,
     };
     options.nodes = state.nodes.map(asked);
-    options.node_names = names("nodelist", state.nodelist.as_deref().unwrap_or_default())?;
+    let list = state.nodelist.as_deref().filter(|_| !state.list_is_file());
+    options.node_names = names("nodelist", list.unwrap_or_default())?;
     options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
     options.cpus_per_task = state.cpus_per_task;
     options.tasks_per_node = state.ntasks_per_node;

@@ -91,6 +91,12 @@ impl State {
         self.source(name) == Some(Source::Line)
     }
 
+    /// Whether the nodes stand in a file, whose names are not known here.
+    pub(super) fn list_is_file(&self) -> bool {
+        let mut list = self.nodelist.iter();
+        list.any(|list| list.contains('/'))
+    }
+
     /// Forgets that an option was set.
     pub(super) fn reset(&mut self, name: &str) {
         self.set.retain(|(known, _)| known != name);

@@ -1,6 +1,7 @@
 //! Derives options from others after all are read: `_opt_verify` of srun, and
 //! `validate_options_salloc_sbatch_srun`.
 
+use berth_placement::controller::select::SrunTasks;
 use berth_placement::sets::count::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
@@ -67,11 +68,11 @@ pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
     Ok(asked(state, tasks))
 }
 
-fn asked(state: State, tasks: tasks::Tasks) -> Asked {
+fn asked(state: State, tasks: SrunTasks) -> Asked {
     Asked {
         release: state.release,
-        ntasks: tasks.ntasks,
-        default_tasks: tasks.otherwise,
+        ntasks: tasks.is_set.then_some(tasks.count),
+        default_tasks: tasks.count,
         ntasks_given: state.ntasks.is_some(),
         nodes: state.nodes,
         nodelist: state.nodelist,

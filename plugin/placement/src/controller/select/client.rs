@@ -1,5 +1,6 @@
 //! The numbers that srun, salloc and sbatch make of a line before they send it (`_opt_verify`,
-//! `slurm_opt_create_job_desc`). What they refuse, and what a hint means, was read before.
+//! `slurm_opt_create_job_desc`). What they refuse, and what a hint means, was read before. A line's tasks are counted
+//! here and nowhere else.
 //! In: the options as given. Out: the numbers of the message to slurmctld. Pure.
 
 use crate::controller::select::answer::ClientRefusal;
@@ -43,6 +44,52 @@ pub(super) struct Sent {
     pub threads: Option<u32>,
 }
 
+/// The rules by which a client counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientRules {
+    /// Whether a `--ntasks-per-node` counts before `-N`, which names of nodes then do not raise (since 23.02).
+    pub per_node_first: bool,
+    /// Whether srun drops a `--ntasks-per-node` that does not match `-n` and `-N` (until 23.11).
+    pub drops_per_node: bool,
+}
+
+impl From<SlurmLine> for ClientRules {
+    fn from(line: SlurmLine) -> Self {
+        let is_newer = line > SlurmLine::V22_05;
+        Self {
+            per_node_first: is_newer,
+            drops_per_node: !is_newer,
+        }
+    }
+}
+
+/// The tasks of a line of srun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SrunTasks {
+    /// The number of tasks.
+    pub count: u32,
+    /// Whether it is requested or follows from other options.
+    pub is_set: bool,
+    /// `--ntasks-per-node`, if it still holds.
+    pub per_node: Option<u32>,
+}
+
+impl SrunTasks {
+    /// Counts the tasks of a line, without the variables of a job around it.
+    ///
+    /// # Errors
+    /// Why srun refuses the numbers.
+    pub fn of(rules: ClientRules, options: &LineOptions) -> Result<Self, ClientRefusal> {
+        let mut line = Line::new(rules, options);
+        line.srun(options, Variables::default())?;
+        Ok(Self {
+            count: line.tasks,
+            is_set: line.tasks_set,
+            per_node: line.per_node,
+        })
+    }
+}
+
 impl Sent {
     /// Reads the options as the client does.
     pub(super) fn of(
@@ -51,7 +98,7 @@ impl Sent {
         options: &LineOptions,
         variables: Variables,
     ) -> Result<Self, ClientRefusal> {
-        let mut line = Line::new(line, options);
+        let mut line = Line::new(line.into(), options);
         match client {
             Client::Srun => line.srun(options, variables)?,
             Client::Salloc | Client::Sbatch => line.salloc(client, options)?,
@@ -62,7 +109,7 @@ impl Sent {
 
 /// The variables of `_opt_verify`.
 struct Line {
-    line: SlurmLine,
+    rules: ClientRules,
     tasks: u32,
     tasks_set: bool,
     /// Whether `-n` or its variable gives them.
@@ -78,13 +125,13 @@ struct Line {
 }
 
 impl Line {
-    fn new(line: SlurmLine, options: &LineOptions) -> Self {
+    fn new(rules: ClientRules, options: &LineOptions) -> Self {
         let (least, most) = match options.nodes {
             Some(asked) => (asked.least, asked.most.unwrap_or(0)),
             None => (1, 0),
         };
         Self {
-            line,
+            rules,
             tasks: options.tasks.unwrap_or(1),
             tasks_set: options.tasks.is_some(),
             tasks_given: options.tasks.is_some(),
@@ -124,7 +171,9 @@ impl Line {
     }
 
     fn srun(&mut self, options: &LineOptions, from: Variables) -> Result<(), ClientRefusal> {
-        if self.most > 0 && !self.is_newer() {
+        if options.distribution.hosts == AcrossHosts::Arbitrary {
+            self.take_list();
+        } else if self.most > 0 && !self.is_newer() {
             self.names.truncate(self.most as usize);
         }
         self.check(options)?;
@@ -142,15 +191,15 @@ impl Line {
         } else if self.nodes_set && self.tasks_set {
             let fits = self.tasks >= self.least;
             self.fit_nodes();
-            if self.is_newer() {
-                if names_count {
-                    self.names.truncate(self.least as usize);
-                }
-                let nodes = from.nodes && fits;
-                self.fit_tasks_per_node(options, Variables { nodes, ..from });
-            } else {
+            if names_count && self.is_newer() {
+                self.names.truncate(self.least as usize);
+            }
+            if self.rules.drops_per_node {
                 let each = self.tasks / self.least.max(1);
                 self.per_node = self.per_node.filter(|asked| *asked == each);
+            } else {
+                let nodes = from.nodes && fits;
+                self.fit_tasks_per_node(options, Variables { nodes, ..from });
             }
         }
         if let Some(each) = self.per_node.filter(|_| !self.tasks_set) {
@@ -201,6 +250,14 @@ impl Line {
         }
     }
 
+    /// `-m arbitrary` has a task for each name of the list.
+    fn take_list(&mut self) {
+        if !self.tasks_set && !self.names.is_empty() {
+            self.tasks = self.names.len() as u32;
+            self.tasks_set = true;
+        }
+    }
+
     /// Sorts the names of `-w`, each once; they raise the least number of nodes.
     fn take_names(&mut self) {
         if self.names.is_empty() {
@@ -226,9 +283,8 @@ impl Line {
         self.most == 0 || self.least == self.most
     }
 
-    /// Whether the rules of 24.11 and later hold.
     fn is_newer(&self) -> bool {
-        self.line > SlurmLine::V22_05
+        self.rules.per_node_first
     }
 
     fn imply_tasks(&mut self, each: u32) {

@@ -26,6 +26,7 @@ pub use answer::{
     ClientRefusal, Gap, GrantedNode, JobAnswer, JobGrant, JobRecord, JobRefusal, StepAnswer,
     StepGrant, StepNode, StepRefusal, Wait,
 };
+pub use client::{ClientRules, SrunTasks};
 pub use cluster::{
     Cluster, ClusterError, ClusterNode, Memory, Partition, Select, SlurmLine, Specialised, Unit,
 };
