@@ -13,7 +13,7 @@ use clap::{Args, Command, FromArgMatches};
 use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
 use crate::lines::given::is_whole;
 use crate::lines::srun::whole_line;
-use crate::lines::{NoLine, base, job};
+use crate::lines::{NoAnswer, base, job};
 use crate::plan::controller::{is_asked, passed_on};
 use crate::question::Question;
 use crate::world::World;
@@ -99,11 +99,11 @@ pub enum Unread {
     /// There is no such option, or its value is wrong.
     Options(clap::Error),
     /// The line is wrong, or starts something that is not planned.
-    Line(NoLine),
+    Line(NoAnswer),
 }
 
-impl From<NoLine> for Unread {
-    fn from(why: NoLine) -> Self {
+impl From<NoAnswer> for Unread {
+    fn from(why: NoAnswer) -> Self {
         Self::Line(why)
     }
 }
@@ -116,7 +116,7 @@ impl From<clap::Error> for Unread {
 
 impl From<String> for Unread {
     fn from(why: String) -> Self {
-        Self::Line(NoLine::Usage(why))
+        Self::Line(NoAnswer::Usage(why))
     }
 }
 

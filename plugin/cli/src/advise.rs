@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_answer::advise::{No, Wanted, advise};
+use berth_answer::advise::{Wanted, advise};
 use berth_answer::args::Format;
+use berth_answer::lines::NoAnswer;
 use berth_answer::text;
 
 use crate::Failure;
@@ -27,13 +28,13 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
     };
     let advice = match advise(&wanted, &HOST)? {
         Ok(advice) => advice,
-        Err(No::Usage(why)) => usage(&why).exit(),
-        Err(No::NotModelled(why)) => {
-            say::failed(&why);
+        Err(NoAnswer::Usage(why)) => usage(&why).exit(),
+        Err(NoAnswer::Refused(why)) => {
+            say::refused(&text::short(&why));
             return Ok(ExitCode::FAILURE);
         }
-        Err(No::Refused(why)) => {
-            say::refused(&text::short(&why));
+        Err(why) => {
+            say::failed(&why.to_string());
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -2,10 +2,13 @@
 //! again, and the new plan must differ in the way that was said. The effects are judged here from the
 //! JSON of both plans, not by the command's own code. `BERTH_SEED` repeats a run.
 
+mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use random::Random;
 use serde_json::Value;
 
 const MACHINES: [&str; 5] = [
@@ -36,24 +39,8 @@ const ORDERS: [&str; 6] = [
 ];
 const REQUESTS: usize = 400;
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % end
-    }
-
-    fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
-
 fn request(random: &mut Random) -> String {
-    let machine = random.of(&MACHINES);
+    let machine = random.one_of(&MACHINES);
     let nodes = 1 + random.below(3) / 2;
     let tasks = nodes + random.below(12);
     let each = 1 + random.below(4) / 2 * random.below(4);
@@ -63,7 +50,7 @@ fn request(random: &mut Random) -> String {
     } else {
         "--cores=all"
     };
-    let (bind, order) = (random.of(&BINDS), random.of(&ORDERS));
+    let (bind, order) = (random.one_of(&BINDS), random.one_of(&ORDERS));
     format!("--machine '{machine}' {cores} -N {nodes} -n {tasks} -c {each} {bind} {order} {more}")
 }
 

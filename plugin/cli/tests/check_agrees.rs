@@ -3,10 +3,12 @@
 //! `BERTH_SEED` repeats a run.
 
 mod check_common;
+mod random;
 
 use std::process::Command;
 
 use check_common::check;
+use random::Random;
 use serde_json::Value;
 
 /// How many lines are tried, unless `PROPTEST_CASES` says otherwise.
@@ -69,25 +71,11 @@ const CONF: &str = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
     PartitionName=whole Nodes=a[1-3] OverSubscribe=EXCLUSIVE\n\
     PartitionName=small Nodes=b1\n";
 
-/// A generator whose numbers follow from its seed. Source: Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % count
-    }
-
-    fn of(&mut self, words: &[&'static str]) -> &'static str {
-        words[self.below(words.len())]
-    }
-
-    fn options(&mut self, most: usize, all: &[&'static str]) -> String {
-        let count = self.below(most + 1);
-        (0..count).map(|_| format!(" {}", self.of(all))).collect()
-    }
+/// So many of these options at most.
+fn options(random: &mut Random, most: u64, all: &[&str]) -> String {
+    let count = random.below(most + 1);
+    let words = (0..count).map(|_| format!(" {}", random.one_of(all)));
+    words.collect()
 }
 
 /// What one of the two says: an exit code, and its texts.
@@ -224,21 +212,21 @@ fn check_and_plan_agree() {
     let conf = conf.to_string_lossy();
     let (mut wrong, mut bound, mut free, mut refused) = (Vec::new(), 0, 0, 0);
     for number in 0..given("PROPTEST_CASES").unwrap_or(LINES) {
-        let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
-        let release = random.of(&["--slurm=22.05", "--slurm=24.11", "--slurm=26.05"]);
-        let machine = random.of(MACHINES);
+        let mut random = Random(seed.wrapping_add(number << 32));
+        let release = *random.one_of(&["--slurm=22.05", "--slurm=24.11", "--slurm=26.05"]);
+        let machine = *random.one_of(MACHINES);
         let mut place = match random.below(3) {
             0 => vec![release, "--cluster", &conf],
             _ => vec![release, "--machine", machine],
         };
-        let job = (random.below(2) == 0).then(|| random.options(3, OPTIONS));
+        let job = (random.below(2) == 0).then(|| options(&mut random, 3, OPTIONS));
         match random.below(4) {
             0 => place.push("--site=exclusive"),
             // Beside a step of a job it is an option of that step.
             1 if job.is_none() => place.push("--exclusive"),
             _ => {}
         }
-        let own = random.options(4, OPTIONS) + &random.options(1, OF_STEP);
+        let own = options(&mut random, 4, OPTIONS) + &options(&mut random, 1, OF_STEP);
         let (text, planned, found) = asked(&place, job.as_deref(), &own);
         bound += usize::from(planned.code == Some(0));
         free += usize::from(found.iter().any(|(rule, _)| rule == "nothing-bound"));

@@ -3,7 +3,8 @@
 use berth_placement::Node;
 use berth_placement::sets::count::counted;
 
-use super::tried::{No, Request};
+use super::tried::Request;
+use crate::lines::NoAnswer;
 use crate::plan::{Added, PlannedStep};
 
 /// The most tasks, and the most nodes, of a step that is planned so many times.
@@ -17,7 +18,7 @@ const MOST_CPUS: u32 = 1 << 20;
 ///
 /// # Errors
 /// What to do if not.
-pub(super) fn is_bounded(asked: &Request<'_>) -> Result<(), No> {
+pub(super) fn is_bounded(asked: &Request<'_>) -> Result<(), NoAnswer> {
     let srun = &asked.bare.srun;
     let tasks = srun.tasks();
     let nodes = srun
@@ -37,7 +38,7 @@ pub(super) fn is_bounded(asked: &Request<'_>) -> Result<(), No> {
 ///
 /// # Errors
 /// What to do if not.
-pub(super) fn is_bounded_on_each(on: &Node, step: &PlannedStep) -> Result<(), No> {
+pub(super) fn is_bounded_on_each(on: &Node, step: &PlannedStep) -> Result<(), NoAnswer> {
     let each = step.across.counts().iter().max().copied().unwrap_or(0);
     let most = most_on(on);
     match each > most {
@@ -52,9 +53,9 @@ fn most_on(on: &Node) -> u32 {
     (MOST_CPUS / cpus).clamp(1, MOST_ON_A_NODE)
 }
 
-fn too_many(tasks: u32, nodes: u32, most: u32) -> No {
+fn too_many(tasks: u32, nodes: u32, most: u32) -> NoAnswer {
     let each = tasks.div_ceil(nodes.max(1)).min(most);
-    No::Refused(format!(
+    NoAnswer::Refused(format!(
         "{} on {} are requested; berth advise compares plans of at most {most} \
          tasks on such a node, {MOST_TASKS} tasks and {MOST_TASKS} nodes; ask for one node's share, as \
          in -N 1 -n {each}",
@@ -64,9 +65,9 @@ fn too_many(tasks: u32, nodes: u32, most: u32) -> No {
 }
 
 /// The reason, and what would fit.
-pub(super) fn refused(asked: &Request<'_>, why: Option<No>) -> No {
+pub(super) fn refused(asked: &Request<'_>, why: Option<NoAnswer>) -> NoAnswer {
     let why = match why {
-        Some(No::Refused(why)) => why,
+        Some(NoAnswer::Refused(why)) => why,
         Some(other) => return other,
         None => "no line that was tried gives the tasks what they ask for".into(),
     };
@@ -82,7 +83,7 @@ pub(super) fn refused(asked: &Request<'_>, why: Option<No>) -> No {
         each.map(|each| format!("-n {} -c {each}", srun.tasks())),
     ];
     let fits: Vec<_> = fits.into_iter().flatten().collect();
-    No::Refused(match fits.is_empty() {
+    NoAnswer::Refused(match fits.is_empty() {
         true => why,
         false => format!("{why}; this would fit: {}", fits.join(", or ")),
     })

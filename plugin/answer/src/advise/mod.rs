@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::lines::NoAnswer;
 use crate::plan::{self, PlannedStep};
 use crate::question::Question;
 use crate::reader;
@@ -30,7 +31,6 @@ use rank::{Entry, Kept};
 use tried::{Masks, Request, Tried};
 
 pub use criteria::Goal;
-pub use tried::No;
 
 /// The most letters of options that stay on every line.
 const MOST_LETTERS: usize = 4096;
@@ -69,17 +69,17 @@ pub struct Advice {
 ///
 /// # Errors
 /// A machine or file that cannot be read. Within: why there is no line, with what would fit.
-pub fn advise(wanted: &Wanted<'_>, world: &dyn World) -> Result<Result<Advice, No>, Failure> {
+pub fn advise(wanted: &Wanted<'_>, world: &dyn World) -> Result<Result<Advice, NoAnswer>, Failure> {
     let letters: usize = tried::staying(wanted.plan).iter().map(String::len).sum();
     if letters > MOST_LETTERS {
-        return Ok(Err(No::Usage(format!(
+        return Ok(Err(NoAnswer::Usage(format!(
             "the options of the line have {letters} letters, and berth advise takes {MOST_LETTERS}; \
              leave out those that do not concern CPUs"
         ))));
     }
     let bare = match Question::of(wanted.plan.clone(), world) {
         Ok(bare) => bare,
-        Err(why) => return Ok(Err(No::Usage(why))),
+        Err(why) => return Ok(Err(NoAnswer::Usage(why))),
     };
     let on = node(wanted, &bare, world)?;
     let asked = Request {
@@ -101,13 +101,13 @@ fn node(wanted: &Wanted<'_>, bare: &Question, world: &dyn World) -> Result<Node,
     plan::node(&question, world)
 }
 
-fn advice(wanted: &Wanted<'_>, asked: &Request<'_>) -> Result<Advice, No> {
+fn advice(wanted: &Wanted<'_>, asked: &Request<'_>) -> Result<Advice, NoAnswer> {
     fits::is_bounded(asked)?;
     let base = asked.planned(&[]);
     match &base {
-        Err(why @ (No::Usage(_) | No::NotModelled(_))) => return Err(why.clone()),
         Ok((_, step)) => fits::is_bounded_on_each(asked.on, step)?,
-        Err(No::Refused(_)) => {}
+        Err(NoAnswer::Refused(_)) => {}
+        Err(why) => return Err(why.clone()),
     }
     let devices = match wanted.goal {
         Goal::Gpu => Some(gpus(asked)?),
@@ -160,9 +160,9 @@ fn entries<'a>(tried: &'a [Tried], criteria: &[Criterion]) -> Vec<Entry<'a, Mask
 }
 
 /// Each task's GPUs.
-fn gpus(asked: &Request<'_>) -> Result<Devices, No> {
+fn gpus(asked: &Request<'_>) -> Result<Devices, NoAnswer> {
     if !has_gpu(asked.on) {
-        return Err(No::Refused(
+        return Err(NoAnswer::Refused(
             "--for gpu: no GPU of this node is known; give a node's XML file with its GPUs to \
              --machine (lstopo node.xml writes it), or use --for mpi, openmp or memory"
                 .into(),
@@ -175,7 +175,7 @@ fn gpus(asked: &Request<'_>) -> Result<Devices, No> {
     };
     match tried::is_near(&step) {
         true => Ok(Devices::of(&step, asked.on)),
-        false => Err(No::Refused(
+        false => Err(NoAnswer::Refused(
             "--for gpu: --near=gpu, which says which GPU each task has, cannot be served here; berth \
              plan --near=gpu shows why"
                 .into(),

@@ -9,7 +9,7 @@ use berth_srun::options::Own;
 use super::devices::Devices;
 use super::figures::Figures;
 use crate::args::PlanArgs;
-use crate::lines;
+use crate::lines::{NoAnswer, Unusable};
 use crate::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
 use crate::question::Question;
 
@@ -28,17 +28,6 @@ pub(super) struct Tried {
     pub condition: Option<String>,
 }
 
-/// Why a line is no advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum No {
-    /// It would not run, or not as it asks.
-    Refused(String),
-    /// The model does not know it.
-    NotModelled(String),
-    /// Its own command would not take it.
-    Usage(String),
-}
-
 /// A request with what all lines of it have in common.
 pub(super) struct Request<'a> {
     /// The options that stay, as they were typed.
@@ -54,41 +43,43 @@ impl Request<'_> {
     /// Plans the request with more options.
     ///
     /// # Errors
-    /// [`No`].
-    pub(super) fn planned(&self, added: &[Added]) -> Result<(Question, PlannedStep), No> {
-        let refused = || No::Refused("srun refuses these options together".into());
+    /// [`NoAnswer`].
+    pub(super) fn planned(&self, added: &[Added]) -> Result<(Question, PlannedStep), NoAnswer> {
+        let refused = || NoAnswer::Refused("srun refuses these options together".into());
         let typed = typed_with(self.typed, added).ok_or_else(refused)?;
-        let args = Question::of(typed, self.world).map_err(No::Usage)?;
+        let args = Question::of(typed, self.world).map_err(NoAnswer::Usage)?;
         let answer = plan::answer_of_line(&args, self.on).map_err(|why| {
-            match why.is::<lines::Unusable>() || why.is::<Unreadable>() {
-                true => No::Usage(why.to_string()),
-                false => No::Refused(why.to_string()),
+            match why.is::<Unusable>() || why.is::<Unreadable>() {
+                true => NoAnswer::Usage(why.to_string()),
+                false => NoAnswer::Refused(why.to_string()),
             }
         })?;
         match answer {
             Answer::Planned(step) => Ok((args, *step)),
-            Answer::Refused(why) if plan::is_not_modelled(&why) => Err(No::NotModelled(why)),
-            Answer::Refused(why) => Err(No::Refused(why)),
+            Answer::Refused(why) => Err(match why.strip_prefix(plan::NOT_MODELLED) {
+                Some(what) => NoAnswer::NotModelled(what.into()),
+                None => NoAnswer::Refused(why),
+            }),
         }
     }
 
     /// Tries the request with more options.
     ///
     /// # Errors
-    /// [`No`].
-    pub(super) fn tried(&self, added: &[Added]) -> Result<Tried, No> {
+    /// [`NoAnswer`].
+    pub(super) fn tried(&self, added: &[Added]) -> Result<Tried, NoAnswer> {
         let (args, step) = self.planned(added)?;
         let line = line(self.typed, added);
         let notes = plan::notes(&args, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
         let asks_near = args.asked_near().is_some();
         if asks_near && !is_near(&step) || !step.plans().all(|(_, plan)| is_served(plan)) {
-            return Err(No::Refused(notes.join("; ")));
+            return Err(NoAnswer::Refused(notes.join("; ")));
         }
         if let Some(why) = too_few(&step) {
-            return Err(No::Refused(why));
+            return Err(NoAnswer::Refused(why));
         }
-        let unknown = || No::NotModelled("not modelled: figures without a machine's tree".into());
+        let unknown = || NoAnswer::NotModelled("figures without a machine's tree".into());
         let figures = Figures::of(&step, self.on, self.devices).ok_or_else(unknown)?;
         let condition = self.devices.filter(|_| !asks_near);
         let condition = condition.and_then(|devices| devices.condition(&step));

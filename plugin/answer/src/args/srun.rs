@@ -3,9 +3,10 @@
 
 use std::ops::Deref;
 
+use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, placing, short};
 use berth_srun::reading::{Refused, Setting, read};
-use berth_srun::{Asked, Release, line::Trouble};
+use berth_srun::{Asked, Release};
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::argument::argument;
@@ -18,8 +19,6 @@ pub struct SrunOptions {
     asked: Asked,
     /// What it was read from.
     kept: Vec<Kept>,
-    /// The faults of options that srun of the release does not have.
-    unknown: Vec<String>,
 }
 
 /// One option with its value, as it was met.
@@ -34,6 +33,8 @@ pub struct Kept {
     /// Whether it is an option of the job. slurmctld knows such an option even if the step's request
     /// does not have it.
     pub is_jobs: bool,
+    /// A fault of it, apart from its value.
+    pub trouble: Option<Trouble>,
 }
 
 impl Kept {
@@ -44,6 +45,37 @@ impl Kept {
             value: value.map(String::from),
             variable: None,
             is_jobs: false,
+            trouble: None,
+        }
+    }
+
+    /// An option whose value comes from a variable.
+    pub fn by_variable(name: &str, variable: &str, value: Option<&str>) -> Self {
+        Self {
+            variable: Some(variable.into()),
+            ..Self::typed(name, value)
+        }
+    }
+
+    /// The option as srun reads it.
+    pub fn setting(&self) -> Setting<'_> {
+        let setting = Setting {
+            trouble: self.trouble.as_ref(),
+            ..Setting::new(&self.name, self.value.as_deref())
+        };
+        match self.variable {
+            Some(_) => setting.from_environment(),
+            None => setting,
+        }
+    }
+}
+
+impl From<&Given> for Kept {
+    fn from(given: &Given) -> Self {
+        Self {
+            variable: given.variable.clone(),
+            trouble: given.trouble.clone(),
+            ..Self::typed(&given.name, given.value.as_deref())
         }
     }
 }
@@ -68,16 +100,16 @@ impl SrunOptions {
         release: Release,
     ) -> Result<Self, Refused> {
         let mut kept = from_variables(on_line, standing, release);
-        let mut unknown = Vec::new();
-        for option in &typed.0 {
-            let row = option.row;
-            let known = matches!(long(Program::Srun, Some(release), row.typed()), Found::Option(found) if found.typed() == row.typed());
-            if !known {
-                unknown.push(row.name().to_string());
+        kept.extend(typed.0.iter().map(|option| {
+            let name = option.row.typed();
+            let found = long(Program::Srun, Some(release), name);
+            let known = matches!(found, Found::Option(found) if found.typed() == name);
+            Kept {
+                trouble: (!known).then_some(Trouble::Unknown),
+                ..Kept::typed(option.row.name(), option.value.as_deref())
             }
-            kept.push(Kept::typed(row.name(), option.value.as_deref()));
-        }
-        Self::read(kept, unknown, release)
+        }));
+        Self::read(kept, release)
     }
 
     /// The same step inside a job that passes these options on.
@@ -87,7 +119,7 @@ impl SrunOptions {
     pub fn inside(&self, passed: Vec<Kept>) -> Result<Self, Refused> {
         let own = self.kept.iter().filter(|kept| !kept.is_jobs).cloned();
         let kept: Vec<_> = passed.into_iter().chain(own).collect();
-        Self::read(kept, self.unknown.clone(), self.asked.release)
+        Self::read(kept, self.asked.release)
     }
 
     /// The options as they were met.
@@ -102,35 +134,16 @@ impl SrunOptions {
     pub fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
         let more = more.iter().map(|(name, value)| Kept::typed(name, *value));
         let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
-        Self::read(kept, self.unknown.clone(), self.asked.release)
+        Self::read(kept, self.asked.release)
     }
 
-    /// srun's reading of options; those in `unknown` are not in the release's table.
+    /// srun's reading of options.
     ///
     /// # Errors
     /// Why srun refuses them.
-    pub fn read(kept: Vec<Kept>, unknown: Vec<String>, release: Release) -> Result<Self, Refused> {
-        let trouble = Trouble::Unknown;
-        let setting = |one: &'_ Kept| -> (bool, bool) {
-            (one.variable.is_some(), unknown.contains(&one.name))
-        };
-        let settings = kept.iter().map(|one| {
-            let (from_environment, is_unknown) = setting(one);
-            let setting = Setting {
-                trouble: is_unknown.then_some(&trouble),
-                ..Setting::new(&one.name, one.value.as_deref())
-            };
-            match from_environment {
-                true => setting.from_environment(),
-                false => setting,
-            }
-        });
-        let asked = read(settings, release)?;
-        Ok(Self {
-            asked,
-            kept,
-            unknown,
-        })
+    pub fn read(kept: Vec<Kept>, release: Release) -> Result<Self, Refused> {
+        let asked = read(kept.iter().map(Kept::setting), release)?;
+        Ok(Self { asked, kept })
     }
 }
 
@@ -244,12 +257,7 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
     berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
             let value = of_line(variable).or_else(|| of_environment(variable))?;
-            Some(Kept {
-                name: name.into(),
-                value: Some(value),
-                variable: Some(variable.into()),
-                is_jobs: false,
-            })
+            Some(Kept::by_variable(name, variable, Some(&value)))
         })
         .collect()
 }

@@ -38,7 +38,7 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Result<Question, StepAn
     }
     typed.slurm = Some(case.around.release);
     typed.job = job;
-    let read = SrunOptions::read(options, Vec::new(), case.around.release);
+    let read = SrunOptions::read(options, case.around.release);
     args.srun = read.map_err(|why| refused(why.to_string()))?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.read_job(case.around.world);
@@ -95,7 +95,7 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
 fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
     let place = case.around.place.as_ref()?;
     let mut args = place.args.clone();
-    args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
+    args.srun = SrunOptions::read(Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.typed.job = case.job_line()?;
     args.read_job(case.around.world);

@@ -5,25 +5,18 @@ use std::collections::BTreeSet;
 
 use berth_srun::Release;
 use berth_srun::line::Trouble;
-use berth_srun::options::{Command as Program, Own, drops_hint, passed_by, variables};
-use berth_srun::reading::{Asked, Refused, Setting, read, selection};
+use berth_srun::options::{Command as Program, Own, passed_by, variables};
+use berth_srun::reading::{Asked, Refused, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
-use crate::plan::controller::THREADS;
-
-/// An option that applies.
-#[derive(Clone, Debug)]
-struct Applied {
-    kept: Kept,
-    trouble: Option<Trouble>,
-}
+use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
-    all: Vec<Applied>,
+    all: Vec<Kept>,
     /// Options whose values only the shell knows.
     pub unknown: BTreeSet<String>,
 }
@@ -42,47 +35,32 @@ impl Settings {
                 own.unknown.insert(given.name.clone());
                 continue;
             }
-            own.all.push(Applied {
-                kept: Kept::typed(&given.name, value.as_deref()),
-                trouble: given.trouble.clone(),
+            own.all.push(Kept {
+                value,
+                ..Kept::from(given)
             });
         }
         own
     }
 
-    /// What the steps of a job take over; a hint and the third part of -B set the threads of its cores too.
+    /// What the steps of a job take over, which uses so many threads of its cores.
     pub(super) fn passed_on(&self, release: Release, threads: Option<u32>) -> Self {
-        let threads = threads.map(|threads| Applied {
-            kept: Kept::typed(THREADS, Some(&threads.to_string())),
-            trouble: None,
-        });
-        let is_dropped = self.all.iter().any(|one| drops_hint(&one.kept.name));
-        let is_kept = |name: &str| name != THREADS && !(name == "hint" && is_dropped);
-        let typed = self.all.iter().filter(|one| is_kept(&one.kept.name));
-        let passed = |mut one: Applied| {
-            one.kept.variable = Some(passed_by(&one.kept.name, release)?.into());
-            one.kept.is_jobs = true;
-            Some(one)
-        };
         let is_passed = |name: &&String| passed_by(name, release).is_some();
         Self {
-            all: typed.cloned().chain(threads).filter_map(passed).collect(),
+            all: passed_by_variables(self.all.iter().cloned(), threads, release).collect(),
             unknown: self.unknown.iter().filter(is_passed).cloned().collect(),
         }
     }
 
     /// Adds `--exclusive`, an option of `berth check`.
     pub(super) fn add_exclusive(&mut self) {
-        self.all.push(Applied {
-            kept: Kept::typed("exclusive", None),
-            trouble: None,
-        });
+        self.all.push(Kept::typed("exclusive", None));
     }
 
     /// Adds options that override those before.
     pub(super) fn add(&mut self, others: Self) {
         for one in others.all {
-            self.unknown.remove(&one.kept.name);
+            self.unknown.remove(&one.name);
             self.all.push(one);
         }
         self.unknown.extend(others.unknown);
@@ -110,30 +88,23 @@ impl Settings {
                 true => known_value(&found.value, set),
             };
             if value.is_none() {
-                self.all.retain(|one| one.kept.name != name);
+                self.all.retain(|one| one.name != name);
                 self.unknown.insert(name.into());
                 continue;
             }
             self.unknown.remove(name);
-            let kept = Kept {
-                variable: Some(variable.into()),
-                ..Kept::typed(name, value.as_deref())
-            };
-            self.all.push(Applied {
-                kept,
-                trouble: None,
-            });
+            let kept = Kept::by_variable(name, variable, value.as_deref());
+            self.all.push(kept);
         }
     }
 
     /// The option of a name that counts.
     pub(super) fn last(&self, name: &str) -> Option<&Kept> {
-        let mut all = self.all.iter().map(|one| &one.kept);
-        all.rfind(|one| one.name == name)
+        self.all.iter().rfind(|one| one.name == name)
     }
 
     /// Those that a table has; others may be a plugin's.
-    fn slurms(&self) -> impl Iterator<Item = &Applied> {
+    fn slurms(&self) -> impl Iterator<Item = &Kept> {
         let all = self.all.iter();
         all.filter(|one| one.trouble != Some(Trouble::Unknown))
     }
@@ -143,23 +114,13 @@ impl Settings {
     /// # Errors
     /// Why srun refuses them.
     pub(super) fn read(&self, release: Release) -> Result<Asked, Refused> {
-        let settings = self.slurms().map(|Applied { kept, trouble }| {
-            let setting = Setting {
-                trouble: trouble.as_ref(),
-                ..Setting::new(&kept.name, kept.value.as_deref())
-            };
-            match kept.variable {
-                Some(_) => setting.from_environment(),
-                None => setting,
-            }
-        });
-        read(settings, release)
+        read(self.slurms().map(Kept::setting), release)
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
     pub(super) fn kept(&self, command: &Command) -> Option<Vec<Kept>> {
         self.is_known(command).then_some(())?;
-        Some(self.slurms().map(|one| one.kept.clone()).collect())
+        Some(self.slurms().cloned().collect())
     }
 
     /// A job as a line of its program, with the options that concern a plan; `None` if only the shell
@@ -173,7 +134,7 @@ impl Settings {
             let name = name.strip_prefix("berth-").unwrap_or(name);
             Own::named(name).is_some()
         };
-        let all = self.all.iter().map(|one| &one.kept);
+        let all = self.all.iter();
         let concerns = |one: &&Kept| selection::concerns(&one.name) || is_own(&one.name);
         let words = all.filter(concerns).map(|one| match &one.value {
             Some(value) => format!("--{}={value}", one.name),

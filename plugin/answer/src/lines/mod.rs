@@ -10,4 +10,4 @@ pub(crate) mod srun;
 
 pub use job::Script;
 pub(crate) use job::base;
-pub use no_answer::{NoAnswer, NoLine, Unusable};
+pub use no_answer::{NoAnswer, Unusable};

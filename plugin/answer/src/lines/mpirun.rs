@@ -3,7 +3,7 @@
 //! or name them; requests.md's mapping language is PRRTE's.
 
 use super::job::base;
-use super::no_answer::NoLine;
+use super::no_answer::NoAnswer;
 use crate::text::has_word;
 
 /// The names of the program.
@@ -35,17 +35,17 @@ struct Asked {
 /// The options of the srun that places tasks so.
 ///
 /// # Errors
-/// [`NoLine`]: no number of tasks, or an option that is not known here.
-pub(super) fn as_srun(words: &[String]) -> Result<Vec<String>, NoLine> {
+/// [`NoAnswer`]: no number of tasks, or an option that is not known here.
+pub(super) fn as_srun(words: &[String]) -> Result<Vec<String>, NoAnswer> {
     if words.iter().any(|word| word == ":") {
-        return Err(NoLine::NotModelled(
+        return Err(NoAnswer::NotModelled(
             "an mpirun of several programs (:)".into(),
         ));
     }
     let asked = read(words)?;
     let Some(tasks) = asked.tasks else {
         let why = "mpirun without -n, which starts a task on each slot; give -n";
-        return Err(NoLine::NotModelled(why.into()));
+        return Err(NoAnswer::NotModelled(why.into()));
     };
     // With no word at all Open MPI maps by slot, and binds two tasks to cores, more to NUMA nodes.
     let by_default = asked.bind.is_none().then(|| "slot".to_string());
@@ -64,7 +64,7 @@ pub(super) fn as_srun(words: &[String]) -> Result<Vec<String>, NoLine> {
     Ok(all)
 }
 
-fn read(words: &[String]) -> Result<Asked, NoLine> {
+fn read(words: &[String]) -> Result<Asked, NoAnswer> {
     let mut asked = Asked::default();
     let mut words = words.iter().peekable();
     while let Some(word) = words.next_if(|word| word.starts_with('-')) {
@@ -73,7 +73,7 @@ fn read(words: &[String]) -> Result<Asked, NoLine> {
             Some((name, value)) => (name, Some(value.to_string())),
             None => (option, None),
         };
-        let lacks = || NoLine::Usage(format!("mpirun: {word} needs a value"));
+        let lacks = || NoAnswer::Usage(format!("mpirun: {word} needs a value"));
         let mut value = || {
             attached
                 .clone()
@@ -90,7 +90,7 @@ fn read(words: &[String]) -> Result<Asked, NoLine> {
             _ => {
                 let is_in = |names: &&str| has_word(names, name);
                 let Some(count) = OTHERS.iter().position(is_in) else {
-                    return Err(NoLine::NotModelled(format!("{word} of mpirun")));
+                    return Err(NoAnswer::NotModelled(format!("{word} of mpirun")));
                 };
                 let left = count - usize::from(attached.is_some() && count > 0);
                 words.by_ref().take(left).for_each(drop);
@@ -104,7 +104,7 @@ fn read(words: &[String]) -> Result<Asked, NoLine> {
 mod tests {
     use super::*;
 
-    fn srun(line: &str) -> Result<String, NoLine> {
+    fn srun(line: &str) -> Result<String, NoAnswer> {
         let words: Vec<_> = line.split(' ').map(String::from).collect();
         as_srun(&words).map(|all| all.join(" "))
     }
@@ -138,8 +138,11 @@ mod tests {
     #[test]
     fn what_is_not_known_is_said() {
         for line in ["./a", "-n 2 ./a : -n 2 ./b", "-n 2 --rankfile f ./a"] {
-            assert!(matches!(srun(line), Err(NoLine::NotModelled(_))), "{line}");
+            assert!(
+                matches!(srun(line), Err(NoAnswer::NotModelled(_))),
+                "{line}"
+            );
         }
-        assert!(matches!(srun("-n"), Err(NoLine::Usage(_))));
+        assert!(matches!(srun("-n"), Err(NoAnswer::Usage(_))));
     }
 }

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
+use crate::plan::NOT_MODELLED;
 use crate::{Failure, Unreadable};
 
-/// Why there is no grant.
+/// Why a line has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The job or the step would not run, with what would happen.
     Refused(String),
-    /// The command itself would not take the line.
+    /// The command itself would not take the line: it is wrong, or it starts nothing.
     Usage(String),
     /// The model does not know it.
     NotModelled(String),
@@ -53,25 +54,7 @@ impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
-            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
-        }
-    }
-}
-
-/// Why a line is not planned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoLine {
-    /// It is wrong, or it starts nothing.
-    Usage(String),
-    /// It starts something that is not planned.
-    NotModelled(String),
-}
-
-impl fmt::Display for NoLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(why) => f.write_str(why),
-            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
+            Self::NotModelled(what) => write!(f, "{NOT_MODELLED}{what}"),
         }
     }
 }

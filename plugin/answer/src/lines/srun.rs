@@ -8,7 +8,7 @@ use berth_srun::{Release, options};
 
 use super::foreign::is_foreign;
 use super::mpirun;
-use super::no_answer::NoLine;
+use super::no_answer::NoAnswer;
 use crate::args::is_plans_own;
 use crate::lines::job::base;
 use crate::shell::{Word, assignment, scan};
@@ -31,12 +31,12 @@ pub(crate) struct WholeLine {
 /// Takes a line apart.
 ///
 /// # Errors
-/// [`NoLine`], with the option named as srun names it.
-pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoLine> {
+/// [`NoAnswer`], with the option named as srun names it.
+pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoAnswer> {
     let found = scan(text.as_bytes());
     if let Some(unclosed) = found.unclosed {
         let why = format!("{} is not closed on this line; close it", unclosed.what);
-        return Err(NoLine::Usage(why));
+        return Err(NoAnswer::Usage(why));
     }
     let is_slurms = |word: &Word| Program::named(&word.text).is_some();
     let is_first = |word: &Word| is_slurms(word) || mpirun::is_one(&word.text);
@@ -45,7 +45,7 @@ pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoLi
     let (command, at) = start.ok_or_else(|| no_program(text))?;
     if commands.any(|one| one.words.iter().any(is_slurms)) {
         let several = "the line starts several steps; give the line of one";
-        return Err(NoLine::Usage(several.into()));
+        return Err(NoAnswer::Usage(several.into()));
     }
     let (before, words) = command.words.split_at(at);
     let words: Vec<_> = words.iter().map(|word| word.text.clone()).collect();
@@ -64,18 +64,18 @@ pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoLi
 }
 
 /// The line has no program that starts tasks.
-fn no_program(text: &str) -> NoLine {
+fn no_program(text: &str) -> NoAnswer {
     let file = match text.trim().contains(char::is_whitespace) {
         true => "",
         false => ", and there is no such script",
     };
-    NoLine::Usage(format!(
+    NoAnswer::Usage(format!(
         "\"{text}\" has no srun{file}; give a line such as 'srun -n8 -c4 ./app'"
     ))
 }
 
 /// The line of an sbatch or salloc, and the options of the srun that salloc starts.
-fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeLine, NoLine> {
+fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeLine, NoAnswer> {
     let own = &words[1..];
     let line = read(own, program, Some(release));
     for given in &line.given {
@@ -103,7 +103,7 @@ fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeL
 }
 
 /// The options of the srun that places the tasks of an mpirun, and a note that names it.
-fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoLine> {
+fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoAnswer> {
     let options = mpirun::as_srun(own)?;
     let srun = options.join(" ");
     Ok(WholeLine {
@@ -116,10 +116,10 @@ fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoLine> {
 }
 
 /// The options of a step, from the words behind srun.
-fn of_step(own: &[String], release: Release) -> Result<Vec<Given>, NoLine> {
+fn of_step(own: &[String], release: Release) -> Result<Vec<Given>, NoAnswer> {
     let line = read(own, Program::Srun, Some(release));
     if line.more {
-        return Err(NoLine::NotModelled(
+        return Err(NoAnswer::NotModelled(
             "a step of several components (:)".into(),
         ));
     }
@@ -127,7 +127,7 @@ fn of_step(own: &[String], release: Release) -> Result<Vec<Given>, NoLine> {
         faultless(given, Program::Srun, release)?;
     }
     if let Some(why) = two_names::why(&line.given) {
-        return Err(NoLine::Usage(format!("srun: {why}")));
+        return Err(NoAnswer::Usage(format!("srun: {why}")));
     }
     not_planned(&line, Program::Srun)?;
     Ok(line.given)
@@ -141,7 +141,7 @@ fn variables(before: &[Word]) -> Vec<String> {
 }
 
 /// Whether an option can be read here, apart from its value.
-fn faultless(given: &Given, program: Program, release: Release) -> Result<(), NoLine> {
+fn faultless(given: &Given, program: Program, release: Release) -> Result<(), NoAnswer> {
     let name = &given.name;
     let shown = if name.chars().count() == 1 {
         format!("-{name}")
@@ -149,7 +149,7 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
         format!("--{name}")
     };
     let command = program.name();
-    let wrong = |why: String| Err(NoLine::Usage(format!("{command}: {why}")));
+    let wrong = |why: String| Err(NoAnswer::Usage(format!("{command}: {why}")));
     if is_foreign(given, program, release) {
         return Ok(());
     }
@@ -186,7 +186,7 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
     // A script in --wrap has variables of its own.
     let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
     match given.value.as_ref().filter(is_computed) {
-        Some(value) => Err(NoLine::Usage(format!(
+        Some(value) => Err(NoAnswer::Usage(format!(
             "{shown} has the value {value}, which only the shell of the job knows; write the value \
              itself"
         ))),
@@ -195,14 +195,14 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
 }
 
 /// What shows something and starts nothing.
-fn not_planned(line: &Line, program: Program) -> Result<(), NoLine> {
+fn not_planned(line: &Line, program: Program) -> Result<(), NoAnswer> {
     let shows = ["help", "usage", "version", "autocomplete"];
     match line
         .given
         .iter()
         .find(|given| shows.contains(&given.name.as_str()))
     {
-        Some(given) => Err(NoLine::Usage(format!(
+        Some(given) => Err(NoAnswer::Usage(format!(
             "with --{} {} prints something and starts nothing",
             given.name,
             program.name()
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     /// The parts of a line, with `job:` before that of its job.
-    fn parts(text: &str) -> Result<String, NoLine> {
+    fn parts(text: &str) -> Result<String, NoAnswer> {
         let line = whole_line(text, Release::V22_05)?;
         let option = |given: Given| match given.value {
             Some(value) => format!("--{}={value}", given.name),
@@ -328,13 +328,13 @@ mod tests {
             ("srun 'a", "a quote is not closed"),
         ] {
             match parts(line) {
-                Err(NoLine::Usage(why)) => assert!(why.contains(says), "{line}: {why}"),
+                Err(NoAnswer::Usage(why)) => assert!(why.contains(says), "{line}: {why}"),
                 other => panic!("{line}: {other:?}"),
             }
         }
         assert!(matches!(
             parts("srun -n1 a : -n2 b"),
-            Err(NoLine::NotModelled(_))
+            Err(NoAnswer::NotModelled(_))
         ));
     }
 }

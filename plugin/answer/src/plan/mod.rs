@@ -69,8 +69,11 @@ pub enum Answer {
 
 /// Whether a reason says that berth does not know, and not that the step would not run.
 pub fn is_not_modelled(why: &str) -> bool {
-    why.starts_with("not modelled: ")
+    why.starts_with(NOT_MODELLED)
 }
+
+/// What such a reason begins with.
+pub(crate) const NOT_MODELLED: &str = "not modelled: ";
 
 /// Said of a script where a format has room for one step.
 const ONE_STEP: &str = "this format shows the batch script alone; for a step give its line: berth plan --job 'sbatch \

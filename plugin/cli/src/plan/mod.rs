@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
-use berth_answer::lines::NoLine;
+use berth_answer::lines::NoAnswer;
 use berth_answer::plan::{Answer, PlannedStep};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
@@ -30,8 +30,8 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     let question = match asked(typed) {
         Ok(question) => question,
         Err(Unread::Options(why)) => shortened(why).exit(),
-        Err(Unread::Line(NoLine::Usage(why))) => usage(&why).exit(),
-        Err(Unread::Line(why @ NoLine::NotModelled(_))) => {
+        Err(Unread::Line(NoAnswer::Usage(why))) => usage(&why).exit(),
+        Err(Unread::Line(why)) => {
             say::failed(&why.to_string());
             return Ok(ExitCode::FAILURE);
         }

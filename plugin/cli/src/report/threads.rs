@@ -3,17 +3,15 @@
 //! In: a process. Out: its threads, by what the kernel says about each. Every read has a bound.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 
 use berth_host::affinity::affinity_from_status;
+use berth_host::kernel_text;
 use berth_placement::CpuSet;
 
 /// More processes and threads than the program of one task has.
 const MOST_PROCESSES: usize = 1024;
 const MOST_THREADS: usize = 8192;
-/// The most that is read of a file of /proc.
-const MOST_BYTES: u64 = 64 << 10;
 /// Names that libraries give to threads of their own: UCX (`async`, `fuse`, `stats`), CUDA, NCCL
 /// (where NCCL_SET_THREAD_NAME=1), and the kernel's own for io_uring. The names end with a `*`
 /// where more follows. Open MPI, PMIx and MPICH name none; what theirs did shows.
@@ -107,7 +105,8 @@ fn is_helper(name: &str) -> bool {
 
 fn thread(pid: u32, id: u32) -> Option<Thread> {
     let cpus = affinity_from_status(id as i32).ok()?;
-    let (name, ticks) = name_and_ticks(&text(&format!("/proc/{pid}/task/{id}/stat"))?)?;
+    let (name, ticks) =
+        name_and_ticks(&kernel_text::read(format!("/proc/{pid}/task/{id}/stat")).ok()?)?;
     Some(Thread {
         name,
         cpus,
@@ -143,7 +142,7 @@ fn family(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
-        let children = text(&format!("/proc/{parent}/task/{parent}/children"));
+        let children = kernel_text::read(format!("/proc/{parent}/task/{parent}/children"));
         let children = children.unwrap_or_default();
         let numbers = children.split_whitespace();
         found.extend(numbers.filter_map(|word| word.parse::<u32>().ok()));
@@ -151,13 +150,6 @@ fn family(pid: u32) -> Vec<u32> {
         at += 1;
     }
     found
-}
-
-fn text(path: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use berth_placement::controller::select::{
 };
 use berth_placement::sets::count::counted;
 use berth_placement::{CpusetRequest, Node};
+use berth_srun::Release;
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, line};
@@ -115,28 +116,33 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
     let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
     };
-    let passed = |name: &str, value: Option<&str>| {
-        Some(Kept {
-            variable: Some(passed_by(name, release)?.into()),
-            is_jobs: true,
-            ..Kept::typed(name, value)
-        })
-    };
-    // A hint and the third part of -B set it too, and the steps then find both variables.
     let threads = job.wanted.options.threads_per_core;
-    let threads = threads.and_then(|threads| passed(THREADS, Some(&threads.to_string())));
-    let mut others = job.given.iter().filter(|given| drops_hint(&given.name));
-    let is_dropped = others.any(|given| given.variable.is_none());
     let of_cpuset = leaves_cores_to_cpuset(&job);
-    let is_passed = |name: &str| match name {
-        THREADS => false,
-        "hint" => !is_dropped,
-        "cpus-per-task" => !of_cpuset,
-        _ => true,
-    };
-    let given = job.given.iter().filter(|given| is_passed(&given.name));
-    let given = given.filter_map(|given| passed(&given.name, given.value.as_deref()));
-    given.chain(threads).collect()
+    let is_given_up = |name: &str| of_cpuset && name == "cpus-per-task";
+    let given = job.given.iter().filter(|given| !is_given_up(&given.name));
+    passed_by_variables(given.map(Kept::from), threads, release).collect()
+}
+
+/// The options of a job that its steps take over by variables. A hint and the third part of -B set the threads of a
+/// core too.
+pub(crate) fn passed_by_variables(
+    given: impl Iterator<Item = Kept>,
+    threads: Option<u32>,
+    release: Release,
+) -> impl Iterator<Item = Kept> {
+    let given: Vec<_> = given.collect();
+    let mut typed = given.iter().filter(|one| one.variable.is_none());
+    let is_dropped = typed.any(|one| drops_hint(&one.name));
+    let is_passed = move |one: &Kept| one.name != THREADS && !(one.name == "hint" && is_dropped);
+    let threads = threads.map(|threads| Kept::typed(THREADS, Some(&threads.to_string())));
+    let all = given.into_iter().filter(is_passed).chain(threads);
+    all.filter_map(move |one| {
+        Some(Kept {
+            variable: Some(passed_by(&one.name, release)?.into()),
+            is_jobs: true,
+            ..one
+        })
+    })
 }
 
 /// The option that a step has from several of its job's.
