@@ -36,7 +36,7 @@ fn steps(done: &Done) -> Vec<String> {
     let text = |step: &Value| match step["cpus"].as_array() {
         Some(cpus) => cpus
             .iter()
-            .map(|cpus| cpus.as_str().unwrap())
+            .map(|cpus| cpus.as_str().unwrap_or("null"))
             .collect::<Vec<_>>()
             .join(" "),
         None => step["why"].as_str().unwrap().to_string(),

@@ -228,7 +228,7 @@ fn steps_of(plan: &mut Command) -> Option<Vec<String>> {
     let text = |step: &Value| match step["cpus"].as_array() {
         Some(cpus) => cpus
             .iter()
-            .filter_map(Value::as_str)
+            .map(|cpus| cpus.as_str().unwrap_or("none"))
             .collect::<Vec<_>>()
             .join(" "),
         None => format!("error: {}", step["why"].as_str().unwrap_or_default()),

@@ -95,7 +95,9 @@ pub fn same_as_plan(kernel: &Answer, planned: &str) -> bool {
     match plan {
         _ if plan.starts_with("error:") => have.is_empty(),
         // Nothing bound: what every process here may use.
-        "none" => have.iter().all(|cpus| *cpus == online()) && !have.is_empty(),
+        _ if plan.split(' ').all(|cpus| cpus == "none") => {
+            have.iter().all(|cpus| *cpus == online()) && !have.is_empty()
+        }
         _ => plan.split(' ').eq(have.iter().copied()),
     }
 }

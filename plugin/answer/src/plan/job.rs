@@ -247,7 +247,7 @@ fn answered(request: Result<Box<Question>, StepAnswer>, on: &Node) -> StepAnswer
     };
     match answer_of_line(&args, on) {
         Ok(Answer::Planned(step)) => StepAnswer::Planned {
-            cpus: cpus(&step),
+            cpus: cpus(&step).collect(),
             inside: Box::new(InJob { args, step: *step }),
         },
         Ok(Answer::Refused(why)) if is_not_modelled(&why) => StepAnswer::NotPlanned { why },

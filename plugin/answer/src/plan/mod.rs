@@ -143,7 +143,7 @@ fn write_list(out: &mut impl Write, format: Format, step: &PlannedStep) -> Resul
         }
         return Ok(());
     }
-    for cpus in one_line::cpus(step) {
+    for cpus in one_line::listed_cpus(step) {
         writeln!(out, "{cpus}")?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use berth_placement::Node;
 
 use super::json;
-use super::step::PlannedStep;
+use super::step::{PlannedStep, Task};
 use super::{masks, notes};
 use crate::Failure;
 use crate::args::Format;
@@ -20,7 +20,7 @@ pub fn one_line(
     format: Option<Format>,
 ) -> Result<String, Failure> {
     let mut line = match format {
-        Some(Format::Cpus) => cpus(step).join(" "),
+        Some(Format::Cpus) => listed_cpus(step).join(" "),
         Some(Format::Masks) | None => nodes_masks(step).join(" "),
         Some(Format::Json) => return json::line(args, on, step),
         Some(_) => {
@@ -53,14 +53,24 @@ fn nodes_masks(step: &PlannedStep) -> Vec<String> {
     nodes.map(|node| masks(step.plan_of(node))).collect()
 }
 
-/// Each task's CPUs, in task order.
-pub(super) fn cpus(step: &PlannedStep) -> Vec<String> {
-    if !step.is_bound() {
-        return vec!["none".into()];
+/// Each task's CPUs, in task order; none of a task that is not bound.
+pub(super) fn cpus(step: &PlannedStep) -> impl Iterator<Item = Option<String>> {
+    let of_task = |task: Task<'_>| {
+        let bound = task.node_plan.is_bound();
+        bound.then(|| task.plan().cpus.to_string())
+    };
+    step.tasks().map(of_task)
+}
+
+/// The same as lines; one for a step of which no task is bound.
+pub(super) fn listed_cpus(step: &PlannedStep) -> Vec<String> {
+    let unbound = || "none".to_string();
+    match step.is_bound() {
+        true => cpus(step)
+            .map(|cpus| cpus.unwrap_or_else(unbound))
+            .collect(),
+        false => vec![unbound()],
     }
-    step.tasks()
-        .map(|task| task.plan().cpus.to_string())
-        .collect()
 }
 
 fn joined(text: &str) -> String {

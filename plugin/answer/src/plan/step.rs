@@ -193,8 +193,8 @@ pub(super) struct JobStep {
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub(crate) enum StepAnswer {
     Planned {
-        /// Each task's CPUs; empty where nothing is bound.
-        cpus: Vec<String>,
+        /// Each task's CPUs; none of a task that is not bound.
+        cpus: Vec<Option<String>>,
         #[serde(skip)]
         inside: Box<InJob>,
     },
