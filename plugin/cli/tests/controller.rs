@@ -109,7 +109,7 @@ fn what_would_happen_instead() {
         ("-n40", "waits for 3 nodes"),
         ("-N1 -n17", "the job never starts"),
         ("-B 4:1 -n1", "-B asks for 4 sockets; this machine has 2"),
-        ("-n2 --gres=nvme:1", "not modelled: --gres"),
+        ("-n2 --relative=1", "not modelled: --relative"),
         ("-n 999991023 -O", "Slurm counts only to 65535"),
     ] {
         let said = on(options);

@@ -199,9 +199,6 @@ fn the_job_s_command_reads_its_variables() {
     ] {
         assert_eq!(cores(line), cores(bare), "{line}");
     }
-    let refused = ask(&folder, &["SBATCH_GRES=nvme:1 sbatch -n2 job.sh"]);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("not modelled: --gres"));
 
     // It is told, and the steps' commands keep it.
     let line = "SBATCH_THREADS_PER_CORE=1 sbatch -n2 -N1 job.sh";
@@ -261,6 +258,22 @@ fn a_script_that_is_not_read_leaves_the_jobs_options() {
     assert_eq!(found.code, 0, "{}", found.stderr);
 }
 
+/// Which nodes a job may have changes no cores of a node.
+#[test]
+fn options_that_choose_nodes_are_noted() {
+    let noted = ask(
+        &folder(),
+        &["SBATCH_GRES=nvme:1 sbatch -n2 -C x --begin=now job.sh"],
+    );
+    let note = "--constraint, --gres: this plan does not look at what the nodes have; slurmctld may choose other nodes or cores";
+    assert!(noted.stderr.contains(note), "{}", noted.stderr);
+    assert!(
+        noted.stdout.contains("\nrule        batch"),
+        "{}",
+        noted.stdout
+    );
+}
+
 #[test]
 fn what_would_not_start_says_why_and_how_sure_it_is() {
     let folder = folder();
@@ -272,7 +285,7 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
             2,
             "sbatch: unrecognized option '--label'",
         ),
-        ("sbatch -n2 --gres=nvme:1 job.sh", 1, "not modelled: --gres"),
+        ("sbatch -n2 -F list job.sh", 1, "not modelled: --nodefile"),
         ("sbatch -N3-2 job.sh", 2, "sbatch refuses the line"),
         ("sbatch -n2 -N2 --binding=linear:x job.sh", 2, "--binding"),
         (

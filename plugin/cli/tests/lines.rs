@@ -191,7 +191,7 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
             1,
             "not modelled: a step of several components",
         ),
-        ("srun -n2 --switches=1 ./app", 1, "not modelled: --switches"),
+        ("srun -n2 --relative=1 ./app", 1, "not modelled: --relative"),
         ("srun -n9 ./app", 1, "waits for a second node"),
     ] {
         let done = berth(&["plan", "--machine", "pu:8", line], "");

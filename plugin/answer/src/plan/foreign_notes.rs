@@ -1,6 +1,10 @@
-//! One note names the options of other plugins that a plan passes over.
+//! Notes name the options that a plan passes over: those of other plugins, and those by which slurmctld may choose
+//! other nodes.
 
-use crate::args::ForeignOption;
+use berth_srun::reading::selection::chooses_nodes;
+
+use super::controller::is_asked;
+use crate::args::{ForeignOption, Kept};
 use crate::question::Question;
 use crate::text;
 
@@ -29,6 +33,36 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
         )
     }));
     notes
+}
+
+/// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
+pub(super) fn of_nodes(args: &Question) -> Option<String> {
+    let job = args.job_line().and_then(Result::ok);
+    let of_job = job.iter().flat_map(|job| &job.given).map(Kept::from);
+    let own = args
+        .srun
+        .kept()
+        .iter()
+        .filter(|kept| !kept.is_jobs)
+        .cloned();
+    let all = of_job
+        .chain(own)
+        .filter(|_| args.only_job || is_asked(args));
+    let all =
+        all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
+    let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let what = if names.contains(&"--gres".into()) {
+        "nodes or cores"
+    } else {
+        "nodes"
+    };
+    let note = format!(
+        "{}: this plan does not look at what the nodes have; slurmctld may choose other {what}",
+        names.join(", ")
+    );
+    (!names.is_empty()).then_some(note)
 }
 
 fn named(option: &ForeignOption, name: &str) -> String {

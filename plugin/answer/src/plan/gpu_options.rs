@@ -4,7 +4,7 @@
 use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
 use berth_placement::request::gres_closest::GpuTasks;
 use berth_placement::sets::count::counted;
-use berth_placement::{CpuSet, DeviceKind, Gres, Node};
+use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node};
 use berth_srun::Release;
 
 use super::controller::is_asked;
@@ -214,6 +214,22 @@ pub(super) fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<Strin
         format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
     });
     note(args, on, step).into_iter().chain(without).collect()
+}
+
+/// Why a list of CPUs that names others than those of the plan may be right: slurmctld chooses cores next to GPUs.
+pub(super) fn other_cores(args: &Question) -> Option<String> {
+    let is_list = matches!(
+        args.srun.cpu_bind.mode,
+        Some(Mode::MapCpu(_) | Mode::MaskCpu(_))
+    );
+    let options = Options::of(args);
+    let may_be = is_list && is_asked(args) && !options.0.is_empty();
+    may_be.then(|| {
+        format!(
+            "{}: slurmctld may choose other cores, next to the GPUs",
+            options.shown()
+        )
+    })
 }
 
 /// What the GPUs of a plan rest on, or why it has none.

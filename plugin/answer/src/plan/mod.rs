@@ -200,7 +200,10 @@ pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
             Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
                 format!("{why}; {unmet}")
             }
-            _ => devices::of_machine(args, why),
+            _ => match gpu_options::other_cores(args).filter(|_| why.contains(" names CPU")) {
+                Some(gpus) => format!("{NOT_MODELLED}{gpus}; on those of this plan {why}"),
+                None => devices::of_machine(args, why),
+            },
         }),
     })
 }
@@ -240,6 +243,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(owns::core_spec(args).map(String::from));
     notes.extend(foreign_notes::notes(args));
+    notes.extend(foreign_notes::of_nodes(args));
     notes.extend(gpu_options::notes(args, on, step));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));

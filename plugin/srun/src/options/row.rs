@@ -45,6 +45,8 @@ pub(crate) enum Effect {
     Modelled,
     /// It does, and the model does not have it.
     Unmodelled,
+    /// It says which nodes may be chosen, and nothing about their cores. The nodes of a plan are assumed.
+    Nodes,
     /// It gives the job GPUs. The model gives the job cores as if it requested none.
     Gpus,
 }

@@ -2,7 +2,7 @@
 //! in `src/common/slurm_opt.c` of the newest release of each line, and of `env_vars` in the `opt.c` of each command.
 
 use super::Takes::{Attached, Nothing, Value};
-use super::row::Effect::{Gpus, Modelled, Unmodelled};
+use super::row::Effect::{Gpus, Modelled, Nodes, Unmodelled};
 use super::row::{Row, job, of, rows};
 use super::{ALL, SALLOC, SBATCH, SBATCH_SALLOC, SRUN, SRUN_SALLOC, SRUN_SBATCH};
 use crate::release::Release::{V22_05, V23_02, V23_11, V24_05, V24_11, V25_05, V25_11, V26_05};
@@ -15,18 +15,18 @@ rows! {
     "array" 'a' Value SBATCH;
     "async" Nothing SRUN { since: V26_05 };
     "autocomplete" Value ALL { since: V23_02 };
-    "batch" Value SBATCH { effect: Unmodelled, variables: &[of(SBATCH, "SBATCH_BATCH")] };
-    "bb" Value ALL { effect: Unmodelled, variables: job!("BURST_BUFFER") };
-    "bbf" Value ALL { effect: Unmodelled };
+    "batch" Value SBATCH { effect: Nodes, variables: &[of(SBATCH, "SBATCH_BATCH")] };
+    "bb" Value ALL { variables: job!("BURST_BUFFER") };
+    "bbf" Value ALL;
     "bcast" Attached SRUN;
     "bcast-exclude" Value SRUN;
-    "begin" 'b' Value ALL { effect: Unmodelled };
+    "begin" 'b' Value ALL;
     "bell" Nothing SALLOC;
     "chdir" 'D' Value ALL;
     "cluster" Value ALL;
-    "cluster-constraint" Value ALL { effect: Unmodelled, variables: job!("CLUSTER_CONSTRAINT") };
+    "cluster-constraint" Value ALL { effect: Nodes, variables: job!("CLUSTER_CONSTRAINT") };
     "clusters" 'M' Value ALL {
-        effect: Unmodelled,
+        effect: Nodes,
         variables: &[
             of(SBATCH, "SBATCH_CLUSTERS"),
             of(SALLOC, "SALLOC_CLUSTERS"),
@@ -35,8 +35,8 @@ rows! {
     };
     "comment" Value ALL;
     "compress" Attached SRUN;
-    "consolidate-segments" Nothing ALL { since: V25_11, effect: Unmodelled, variables: job!("CONSOLIDATE_SEGMENTS") };
-    "constraint" 'C' Value ALL { effect: Unmodelled, variables: job!("CONSTRAINT") };
+    "consolidate-segments" Nothing ALL { since: V25_11, effect: Nodes, variables: job!("CONSOLIDATE_SEGMENTS") };
+    "constraint" 'C' Value ALL { effect: Nodes, variables: job!("CONSTRAINT") };
     "container" Value ALL;
     "container-id" Value ALL { since: V23_02 };
     "container-type" Value ALL { since: V26_05 };
@@ -47,7 +47,7 @@ rows! {
     "deadline" Value ALL;
     "debugger-test" Nothing SRUN;
     "delay-boot" Value ALL;
-    "dependency" 'd' Value ALL { effect: Unmodelled };
+    "dependency" 'd' Value ALL;
     "disable-status" 'X' Nothing SRUN;
     "epilog" Value SRUN;
     "error" 'e' Value SRUN_SBATCH;
@@ -74,7 +74,7 @@ rows! {
     "gres-flags" Value ALL { effect: Gpus, variables: job!("GRES_FLAGS") };
     "help" 'h' Nothing ALL;
     "het-group" Value SRUN { alias: Some("pack-group"), effect: Unmodelled };
-    "hold" 'H' Nothing ALL { effect: Unmodelled };
+    "hold" 'H' Nothing ALL;
     "ignore-pbs" Nothing SBATCH;
     "ignore-signals" Value SRUN { since: V26_05 };
     "immediate" 'I' Attached SRUN_SALLOC;
@@ -86,7 +86,7 @@ rows! {
     "kill-on-bad-exit" 'K' Attached SRUN;
     "kill-on-invalid-dep" Value SBATCH;
     "label" 'l' Nothing SRUN;
-    "licenses" 'L' Value ALL { effect: Unmodelled };
+    "licenses" 'L' Value ALL;
     "mail-type" Value ALL;
     "mail-user" Value ALL;
     "mcs-label" Value ALL;
@@ -116,7 +116,7 @@ rows! {
     "parsable" Nothing SRUN_SBATCH { since: V26_05 };
     "partition" 'p' Value ALL { effect: Modelled, variables: job!("PARTITION") };
     "power" Value ALL { until: V23_11 };
-    "prefer" Value ALL { effect: Unmodelled };
+    "prefer" Value ALL { effect: Nodes };
     "preserve-env" 'E' Nothing SRUN;
     "priority" Value ALL;
     "profile" Value ALL;
@@ -127,29 +127,29 @@ rows! {
     "qos" 'q' Value ALL;
     "quiet" 'Q' Nothing ALL;
     "quit-on-interrupt" Nothing SRUN;
-    "reboot" Nothing ALL { effect: Unmodelled };
+    "reboot" Nothing ALL;
     "relative" 'r' Value SRUN { effect: Unmodelled };
     "requeue" Nothing SBATCH { until: V25_05 };
     "requeue" Attached SBATCH { since: V25_11 };
-    "reservation" Value ALL { effect: Unmodelled, variables: job!("RESERVATION") };
-    "resources" Value ALL { since: V25_11, effect: Unmodelled };
+    "reservation" Value ALL { effect: Nodes, variables: job!("RESERVATION") };
+    "resources" Value ALL { since: V25_11 };
     "resv-ports" Attached SRUN { until: V23_11 };
     "resv-ports" Attached ALL { since: V24_05 };
-    "segment" Value ALL { since: V24_05, effect: Unmodelled, variables: job!("SEGMENT_SIZE") };
+    "segment" Value ALL { since: V24_05, effect: Nodes, variables: job!("SEGMENT_SIZE") };
     "send-libs" Attached SRUN;
     "signal" Value ALL;
     "slurmd-debug" Value SRUN;
     "spread-job" Nothing ALL { effect: Modelled, variables: job!("SPREAD_JOB") };
     "spread-segments" Nothing ALL { since: V25_11 };
     "stepmgr" Nothing ALL { since: V24_05 };
-    "switches" Value ALL { effect: Unmodelled, variables: job!("REQ_SWITCH") };
+    "switches" Value ALL { effect: Nodes, variables: job!("REQ_SWITCH") };
     "task-epilog" Value SRUN;
     "task-prolog" Value SRUN;
     "test-only" Nothing SRUN_SBATCH;
     "threads" 'T' Value SRUN;
     "time" 't' Value ALL;
     "time-min" Value ALL;
-    "tmp" Value ALL { effect: Unmodelled };
+    "tmp" Value ALL { effect: Nodes };
     "treewidth" Value SRUN { since: V23_11 };
     "tres-bind" Value ALL { since: V23_11 };
     "tres-per-task" Value ALL { since: V23_02, effect: Gpus, grows: true, variables: job!("TRES_PER_TASK") };

@@ -16,7 +16,17 @@ use crate::release::Release;
 /// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
 #[must_use]
 pub fn concerns(name: &str) -> bool {
-    effect(name) != Effect::Nothing
+    !matches!(effect(name), Effect::Nothing | Effect::Nodes)
+}
+
+/// Whether slurmctld may choose other nodes for an option, or for a resource of `--gres` that is no GPU also other
+/// cores.
+#[must_use]
+pub fn chooses_nodes(name: &str, value: &str) -> bool {
+    match name {
+        "gres" => !value.split(',').all(is_gpu),
+        name => effect(name) == Effect::Nodes,
+    }
 }
 
 /// What a line asks of slurmctld.
@@ -26,7 +36,7 @@ pub struct Selection {
     pub options: LineOptions,
     /// `-p`, as it is written: one name, or several with commas between.
     pub partition: Option<String>,
-    /// Options, as `--gres`, that would change the answer and that the model does not have.
+    /// Options, as `--relative`, that would change the answer and that the model does not have.
     pub unmodelled: Vec<String>,
 }
 
@@ -45,10 +55,10 @@ pub fn client(command: Command) -> Client {
 /// ```
 /// use berth_srun::{Release, line, options::Command, reading::selection};
 ///
-/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--switches=1"], Command::Salloc, None);
+/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "-Flist"], Command::Salloc, None);
 /// let found = selection::read(&line, Release::V22_05).unwrap();
 /// assert_eq!(found.options.tasks, Some(4));
-/// assert_eq!(found.unmodelled, ["--switches"]);
+/// assert_eq!(found.unmodelled, ["--nodefile"]);
 /// ```
 ///
 /// # Errors
@@ -96,14 +106,13 @@ fn take(found: &mut Selection, setting: Setting<'_>) -> Result<(), Refused> {
             other => found.unmodelled.push(format!("--exclusive={other}")),
         },
         "partition" => found.partition = Some(text.into()),
-        "gres" if !text.split(',').all(is_gpu) => found.unmodelled.push("--gres".into()),
         name if effect(name) == Effect::Unmodelled => found.unmodelled.push(format!("--{name}")),
         _ => {}
     }
     Ok(())
 }
 
-/// Whether a part of `--gres` asks for GPUs. Other resources may stand for cores.
+/// Whether a part of `--gres` asks for GPUs.
 fn is_gpu(part: &str) -> bool {
     let name = part.trim_start_matches("gres:");
     let name = name.trim_start_matches("gres/");
@@ -111,7 +120,8 @@ fn is_gpu(part: &str) -> bool {
     ["gpu", "none", ""].contains(&name)
 }
 
-fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
+/// The options that srun reads too.
+pub(super) fn from_state(options: &mut LineOptions, state: &State) -> Result<(), Refused> {
     let asked = |nodes: crate::reading::NodeRange| NodesAsked {
         least: nodes.least,
         most: nodes.most,
@@ -253,11 +263,9 @@ mod tests {
         ] {
             assert!(asked(text).is_err(), "{text}");
         }
-        let found = asked("--gpus=1 -p a,b --gres=x --switches=1 -w ./hosts").unwrap();
+        let found =
+            asked("--gpus=1 -p a,b --gres=x --switches=1 --het-group=0 -w ./hosts").unwrap();
         assert_eq!(found.partition.as_deref(), Some("a,b"));
-        assert_eq!(
-            found.unmodelled,
-            ["--gres", "--nodelist with a file", "--switches"]
-        );
+        assert_eq!(found.unmodelled, ["--het-group", "--nodelist with a file"]);
     }
 }
