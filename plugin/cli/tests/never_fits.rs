@@ -169,3 +169,16 @@ fn a_job_of_one_thread_per_core_has_fewer_cpus() {
         assert_eq!(done.code, code, "{cores}: {}", done.stderr);
     }
 }
+
+/// The variables of its job say one task, which srun counts before --ntasks-per-node; random lines have found it.
+#[test]
+fn the_tasks_of_the_job_come_before_those_of_a_node() {
+    let job = "--job=sbatch --ntasks-per-node=1 -N1";
+    for release in ["--slurm=22.05", "--slurm=26.05"] {
+        let line = "srun --map-by=slot:pe=2 -c2 --ntasks-per-node=2 ./a";
+        let place = ["plan", "--machine=pack:1 core:2 pu:1", "--site=exclusive"];
+        let words = [&place[..], &[release, "--format=cpus", job, line]].concat();
+        let done = berth(&words, "");
+        assert_eq!(done.stdout, "0-1\n", "{release}: {}", done.stderr);
+    }
+}

@@ -9,7 +9,7 @@ use berth_srun::options::Own;
 use super::devices::Devices;
 use super::figures::Figures;
 use crate::args::PlanArgs;
-use crate::lines::{NoAnswer, Unusable};
+use crate::lines::{NOT_MODELLED, NoAnswer, Unusable};
 use crate::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
 use crate::question::Question;
 
@@ -56,7 +56,7 @@ impl Request<'_> {
         })?;
         match answer {
             Answer::Planned(step) => Ok((args, *step)),
-            Answer::Refused(why) => Err(match why.strip_prefix(plan::NOT_MODELLED) {
+            Answer::Refused(why) => Err(match why.strip_prefix(NOT_MODELLED) {
                 Some(what) => NoAnswer::NotModelled(what.into()),
                 None => NoAnswer::Refused(why),
             }),

@@ -10,4 +10,5 @@ pub(crate) mod srun;
 
 pub use job::Script;
 pub(crate) use job::base;
+pub(crate) use no_answer::NOT_MODELLED;
 pub use no_answer::{NoAnswer, Unusable};

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use crate::plan::NOT_MODELLED;
 use crate::{Failure, Unreadable};
+
+/// What a reason begins with that says that berth does not know.
+pub(crate) const NOT_MODELLED: &str = "not modelled: ";
 
 /// Why a line has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,6 +40,7 @@ use berth_placement::{Message, Node, Plan};
 
 use crate::Failure;
 use crate::args::{Format, unused_site};
+use crate::lines::NOT_MODELLED;
 use crate::picture::Screen;
 use crate::question::Question;
 use crate::srun_options;
@@ -71,9 +72,6 @@ pub enum Answer {
 pub fn is_not_modelled(why: &str) -> bool {
     why.starts_with(NOT_MODELLED)
 }
-
-/// What such a reason begins with.
-pub(crate) const NOT_MODELLED: &str = "not modelled: ";
 
 /// Said of a script where a format has room for one step.
 const ONE_STEP: &str = "this format shows the batch script alone; for a step give its line: berth plan --job 'sbatch \

@@ -6,7 +6,7 @@ use berth_placement::{Node, near_beside_cpuset};
 use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
-use super::controller::{given, is_asked, only_job};
+use super::controller::{OnlyJob, given, is_asked, only_job};
 use crate::question::GivenBy;
 use crate::question::Question;
 
@@ -30,13 +30,16 @@ pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
 /// The CPUs that slurmctld counts for the job of `--job`, on all its nodes; none if it does not start, or if the
 /// number is not sure: the model gives no CPUs for memory.
 pub fn job_cpus(args: &Question, on: &Node) -> Option<u32> {
+    sure_job(args, on).map(|job| job.cpus())
+}
+
+fn sure_job(args: &Question, on: &Node) -> Option<OnlyJob> {
     let of_node = args.config_of_node();
     let config = args.config().or(of_node.as_deref());
     if config.is_some_and(|config| config.counts_memory(args.partition().as_deref())) {
         return None;
     }
-    let job = only_job(args, on, args.job_line()?.ok()?).ok()?;
-    Some(job.nodes.iter().map(|node| node.cpus).sum())
+    only_job(args, on, args.job_line()?.ok()?).ok()
 }
 
 impl Question {
@@ -95,10 +98,14 @@ impl Question {
         if self.binding.is_none() && self.mapping.is_none() || !is_asked(self) {
             return None;
         }
-        let cpus = match self.job.is_some() {
-            true => Some(self.usable(job_cpus(self, on)?, on).to_string()),
+        let job = match self.job.is_some() {
+            true => Some(sure_job(self, on)?),
             false => None,
         };
+        let cpus = job
+            .as_ref()
+            .map(|job| self.usable(job.cpus(), on).to_string());
+        let tasks = job.and_then(|job| job.tasks_given);
         let passed = |name: &str| {
             let mut kept = self.srun.kept().iter();
             let found = kept.rfind(|one| one.is_jobs && one.variable.as_deref() == Some(name));
@@ -107,6 +114,7 @@ impl Question {
         let variable = |name: &str| match (name, &cpus) {
             ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
             ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.clone()),
+            ("SLURM_NTASKS", Some(_)) => Some(tasks?.to_string()),
             _ => passed(name).or_else(|| self.variable(name)),
         };
         self.cores_never_fit(words, &variable)

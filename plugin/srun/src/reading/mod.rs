@@ -2,6 +2,7 @@
 //! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`Asked`], or the
 //! reason why srun refuses the line.
 
+mod for_model;
 mod hint;
 mod refused;
 pub mod selection;

@@ -3,12 +3,12 @@
 //! command refuses a value. What the options mean together is the model's own work
 //! (`berth_placement::controller::select`).
 
-use berth_placement::controller::select::{Client, LineOptions, Memory, NodesAsked, Sharing};
+use berth_placement::controller::select::{Client, LineOptions, Memory, Sharing};
 
-use crate::host_list::{Most, expand};
 use crate::line::Line;
 use crate::number;
 use crate::options::{Command, Effect, effect};
+use crate::reading::for_model::{from_state, names};
 use crate::reading::state::{State, count, is_off};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
@@ -118,43 +118,6 @@ fn is_gpu(part: &str) -> bool {
     let name = name.trim_start_matches("gres/");
     let name = name.split([':', '=']).next().unwrap_or_default();
     ["gpu", "none", ""].contains(&name)
-}
-
-/// The options that srun reads too.
-pub(super) fn from_state(options: &mut LineOptions, state: &State) -> Result<(), Refused> {
-    let asked = |nodes: crate::reading::NodeRange| NodesAsked {
-        least: nodes.least,
-        most: nodes.most,
-    };
-    options.nodes = state.nodes.map(asked);
-    let list = state.nodelist.as_deref().filter(|_| !state.list_is_file());
-    options.node_names = names("nodelist", list.unwrap_or_default())?;
-    options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
-    options.cpus_per_task = state.cpus_per_task;
-    options.tasks_per_node = state.ntasks_per_node;
-    options.tasks_per_socket = state.ntasks_per_socket;
-    options.tasks_per_core = state.ntasks_per_core;
-    [
-        options.sockets_per_node,
-        options.cores_per_socket,
-        options.threads_per_core,
-    ] = state.node;
-    options.node_info = state.extra;
-    options.hinted = state.hinted;
-    options.overcommit = state.overcommit;
-    options.core_spec = state.core_spec;
-    options.distribution = state.distribution.unwrap_or_default();
-    options.exact = state.exact;
-    options.overlap = state.overlap;
-    options.whole = state.whole;
-    Ok(())
-}
-
-fn names(option: &str, list: &str) -> Result<Vec<String>, Refused> {
-    if list.is_empty() {
-        return Ok(Vec::new());
-    }
-    expand(list, Most::COMMAND_LINE).map_err(|why| Refused::text(option, list, &why))
 }
 
 fn megabytes(setting: Setting<'_>) -> Result<u64, Refused> {

@@ -5,7 +5,7 @@ use berth_placement::AcrossHosts;
 use berth_placement::controller::select::{ClientRules, LineOptions, SrunTasks};
 
 use crate::reading::Refused;
-use crate::reading::selection::from_state;
+use crate::reading::for_model::from_state;
 use crate::reading::state::State;
 use crate::release::Release;
 

@@ -92,10 +92,12 @@ pub fn mapping(
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
         let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
         return (wanted > cpus).then(|| {
-            let fits = cpus / u64::from(each);
+            let fewer = match cpus / u64::from(each) {
+                0 => String::new(),
+                fits => format!("at most -n{fits}, "),
+            };
             format!(
-                "{asked}; this allocation has {}: use at most -n{fits}, a smaller pe=, or a larger \
-                 allocation",
+                "{asked}; this allocation has {}: use {fewer}a smaller pe=, or a larger allocation",
                 counted(cpus, "CPU")
             )
         });
@@ -111,6 +113,8 @@ pub fn mapping(
 
 #[cfg(test)]
 mod tests {
+    use berth_placement::request::mapping::MappingTexts;
+
     use super::*;
     use crate::release::Release;
 
@@ -121,6 +125,28 @@ mod tests {
             found.map(|(_, value)| value.to_string())
         };
         why(&binding.parse().unwrap(), &words, env).unwrap_or_default()
+    }
+
+    #[test]
+    fn no_task_is_no_advice() {
+        let words = Words::read("srun", ["-n2", "a"], Release::NEWEST);
+        let asked = MappingTexts {
+            map: Some("slot:pe=3"),
+            ..MappingTexts::default()
+        };
+        let asked = Mapping::read(asked).unwrap().unwrap();
+        for (cpus, says) in [
+            ("2", ": use a smaller pe="),
+            ("4", ": use at most -n1, a smaller"),
+        ] {
+            let env = |name: &str| match name {
+                "SLURM_JOB_ID" => Some("1".into()),
+                "SLURM_JOB_CPUS_PER_NODE" => Some(cpus.into()),
+                _ => None,
+            };
+            let why = mapping(&asked, &words, env).unwrap();
+            assert!(why.contains(says), "{why}");
+        }
     }
 
     #[test]

@@ -17,9 +17,18 @@ pub(in crate::plan) struct OnlyJob {
     pub line: Arc<JobLine>,
     /// The tasks of its record.
     pub tasks: u32,
+    /// `SLURM_NTASKS` of its steps.
+    pub tasks_given: Option<u32>,
     pub nodes: Vec<JobNode>,
     /// The first node, with all of the job's cores there.
     pub first: Granted,
+}
+
+impl OnlyJob {
+    /// The CPUs that slurmctld counts for it, on all its nodes.
+    pub fn cpus(&self) -> u32 {
+        self.nodes.iter().map(|node| node.cpus).sum()
+    }
 }
 
 /// One node of a job.
@@ -79,6 +88,7 @@ pub(in crate::plan) fn only_job(
     let is_named = !asked.is_assumed || !line.wanted.options.node_names.is_empty();
     Ok(OnlyJob {
         tasks: job.tasks,
+        tasks_given: job.record.tasks_given,
         nodes: nodes.collect(),
         first: made.granted(on, is_named, asked.fact),
         line,
