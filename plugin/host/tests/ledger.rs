@@ -63,6 +63,25 @@ fn go_on(child: &mut Child) {
     child.wait().unwrap();
 }
 
+/// As on a disk without room: what is there stays, nothing can be added.
+fn fills_up(ledger: &Ledger) {
+    add(ledger, entry(1, "0"));
+    let limit = libc::rlimit {
+        rlim_cur: 100,
+        rlim_max: 100,
+    };
+    // SAFETY: both calls read what is passed, and this process does nothing else.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+    }
+    let mut session = ledger.session(PATIENCE).unwrap();
+    let told = session.hold(entry(2, "1")).unwrap_err().to_string();
+    assert!(told.contains("has room"), "{told}");
+    let others = session.others(step(9, 0), &set("0")).now();
+    assert_eq!(others.taken, set("0"));
+}
+
 /// The part of the processes that the others start; without one it has nothing to do.
 #[test]
 fn another_process() {
@@ -101,24 +120,7 @@ fn another_process() {
             drop(task.spawn().unwrap());
         }
         "looks" => assert_eq!(live(&ledger, "0-2"), [1, 2]),
-        "full" => {
-            add(&ledger, entry(1, "0"));
-            // As on a disk without room: what is there stays, nothing can be added.
-            let limit = libc::rlimit {
-                rlim_cur: 100,
-                rlim_max: 100,
-            };
-            // SAFETY: both calls read what is passed, and this process does nothing else.
-            unsafe {
-                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-                libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
-            }
-            let mut session = ledger.session(PATIENCE).unwrap();
-            let told = session.hold(entry(2, "1")).unwrap_err().to_string();
-            assert!(told.contains("has room"), "{told}");
-            let others = session.others(step(9, 0), &set("0")).now();
-            assert_eq!(others.taken, set("0"));
-        }
+        "full" => fills_up(&ledger),
         "holds" => session = Some(ledger.session(PATIENCE).unwrap()),
         other => panic!("{other}"),
     }
