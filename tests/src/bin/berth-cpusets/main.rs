@@ -6,6 +6,7 @@ mod fit;
 mod lines;
 mod memory;
 mod nodes;
+mod script;
 mod site;
 mod task;
 
@@ -60,6 +61,7 @@ fn one_node(words: &[String], cgroups: Cgroups, counts: &mut Counts) {
     let best = Site::of_one_node(words, cgroups, "on");
     lines::play(&best, lines::BEST);
     memory::play(&best);
+    script::play(&best);
     fit::play(&best, fit::BEST);
     counts.add(best);
     let first = Site::of_one_node(words, cgroups, "off");

@@ -133,6 +133,13 @@ impl<'a> Site<'a> {
         self.cluster.run("salloc", &[options, &step].concat())
     }
 
+    /// What a script's plain srun prints.
+    pub fn script(&self, options: &[&str]) -> String {
+        self.cluster
+            .sbatch(options, &format!("srun {} look", self.me))
+            .output
+    }
+
     /// A job that has these CPUs of a node, or of the only one, for itself.
     pub fn hold(&self, node: Option<&str>, cpus: &str, count: u32) -> String {
         let cpuset =
