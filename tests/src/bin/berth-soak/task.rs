@@ -24,6 +24,9 @@ const DYING: Duration = Duration::from_secs(5);
 /// slurmd plans a step before its slurmstepd starts; on a machine that is full, so long before.
 const PLANNED: Duration = Duration::from_secs(15);
 
+/// The file that says that tasks outlive a slurmstepd that is killed, and keep their CPUs.
+pub const OUTLIVE: &str = "outlive";
+
 /// Who holds a CPU, as it stands in the lock's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Holder {
@@ -87,16 +90,19 @@ impl Holder {
         now.saturating_sub(start)
     }
 
-    fn lives(&self) -> bool {
+    /// Whether it holds its CPUs. Where Slurm keeps steps in cgroups, a task does so beyond its slurmstepd.
+    fn lives(&self, outlives: bool) -> bool {
         let lives = |pid, start: &String| start_of(pid).as_ref() == Some(start);
-        lives(self.stepd, &self.start) && lives(self.task, &self.began)
+        lives(self.task, &self.began) && (outlives || lives(self.stepd, &self.start))
     }
 }
 
-/// Runs until its time is up, or until its slurmstepd ends.
+/// Runs until its time is up. Where Slurm has no cgroup for its step it ends with its slurmstepd.
 pub fn run(folder: &str, kind: &str) -> ExitCode {
-    let _ = set_pdeathsig(Signal::SIGKILL);
     let folder = PathBuf::from(folder);
+    if !folder.join(OUTLIVE).exists() {
+        let _ = set_pdeathsig(Signal::SIGKILL);
+    }
     let Some(own) = Holder::own(kind) else {
         return ExitCode::SUCCESS;
     };
@@ -166,6 +172,7 @@ fn widen(folder: &Path, own: &Holder) {
 /// Locks a CPU's file, or writes down who has it.
 fn take(folder: &Path, own: &Holder, cpu: u32) -> Option<Flock<File>> {
     let since = Instant::now();
+    let outlives = folder.join(OUTLIVE).exists();
     let open = || {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -185,7 +192,7 @@ fn take(folder: &Path, own: &Holder, cpu: u32) -> Option<Flock<File>> {
             // Its writer has the lock and not written yet, or is just going.
             None => {}
             Some(other) if other.job == own.job && other.step == own.step => return None,
-            Some(other) if other.lives() => {
+            Some(other) if other.lives(outlives) => {
                 let shares = other.job == own.job && (other.overlap || own.overlap);
                 let what = if shares { "shared" } else { "collisions" };
                 let again = Holder::read(&file);

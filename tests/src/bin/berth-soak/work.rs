@@ -18,6 +18,7 @@ use crate::counts::{Counts, count};
 use crate::options::Options;
 use crate::processes::{age_of, patiently};
 use crate::samples::Samples;
+use crate::task::OUTLIVE;
 use crate::upgrade::Builds;
 
 /// Jobs that last, in which half of the steps run.
@@ -108,6 +109,9 @@ impl Soak {
         fs::create_dir(&cores).expect("a folder for the locks");
         if !pretended {
             fs::write(cores.join("real"), "").expect("a mark");
+        }
+        if options.confines {
+            fs::write(cores.join(OUTLIVE), "").expect("a mark");
         }
         let soak = Self {
             cluster,
