@@ -9,7 +9,7 @@ pub mod args;
 pub mod check;
 pub mod columns;
 pub mod fact;
-pub mod hwloc_xml;
+pub mod hwloc;
 pub mod lines;
 mod nodes;
 pub mod parents;

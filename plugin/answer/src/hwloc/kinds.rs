@@ -5,13 +5,13 @@ use berth_placement::sets::limits::MAX_INFOS;
 use berth_placement::{CoreKind, Parts};
 use roxmltree::Node;
 
-use super::XmlError;
+use super::NoMachine;
 use super::devices::clean;
-use super::object::set;
 use super::parts;
+use super::xml::set;
 
 /// The kinds of a file, with CPUs of the machine.
-pub(super) fn kinds(topology: Node<'_, '_>, parts: &Parts) -> Result<Vec<CoreKind>, XmlError> {
+pub(super) fn kinds(topology: Node<'_, '_>, parts: &Parts) -> Result<Vec<CoreKind>, NoMachine> {
     let known = parts::cpus(parts);
     let mut found = Vec::new();
     let mut forced = Vec::new();

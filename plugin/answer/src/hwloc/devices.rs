@@ -2,18 +2,19 @@
 
 use berth_placement::sets::limits::{INFO_BYTES, MAX_DEVICES, MAX_INFOS};
 use berth_placement::topology::devices::Pci;
-use berth_placement::{Device, DeviceKind, NumaId, NumaNode};
+use berth_placement::{CpuId, Device, DeviceKind, NumaId, NumaNode};
 
-use super::XmlError;
-use super::object::{Object, Tree, has_node, set, wrong};
+use super::NoMachine;
+use super::object::Object;
+use super::xml::wrong;
 
 /// Every device of the tree.
-pub(super) fn devices(whole: &Tree<'_>, nodes: &[NumaNode]) -> Result<Vec<Device>, XmlError> {
+pub(super) fn devices(whole: &Object<'_>, nodes: &[NumaNode]) -> Result<Vec<Device>, NoMachine> {
     let mut on_bus = Vec::new();
     let mut alone = Vec::new();
     gather(
-        &whole.machine,
-        &whole.machine,
+        whole,
+        whole,
         None,
         &mut |object, place, pci| match object.kind {
             "PCIDev" if on_bus.len() < MAX_DEVICES => on_bus.push((object.clone(), place.clone())),
@@ -38,7 +39,7 @@ pub(super) fn devices(whole: &Tree<'_>, nodes: &[NumaNode]) -> Result<Vec<Device
             kind: kind_of(&object, pci),
             names: names_below(&object),
             pci: Some(pci),
-            ..placed(&place, nodes)?
+            ..placed(&place, nodes)
         });
     }
     devices.sort_by_key(|device| device.pci.map(|pci| pci.address));
@@ -46,13 +47,8 @@ pub(super) fn devices(whole: &Tree<'_>, nodes: &[NumaNode]) -> Result<Vec<Device
         if let Some(kind) = system_kind(&object).filter(|_| devices.len() < MAX_DEVICES) {
             devices.push(Device {
                 kind,
-                names: object
-                    .node
-                    .attribute("name")
-                    .map(clean)
-                    .into_iter()
-                    .collect(),
-                ..placed(&place, nodes)?
+                names: object.attribute("name").map(clean).into_iter().collect(),
+                ..placed(&place, nodes)
             });
         }
     }
@@ -81,10 +77,9 @@ fn gather<'t, 'a>(
 }
 
 /// `0302 [10de:2330] …`, and the address.
-fn pci(object: &Object<'_>) -> Result<Pci, XmlError> {
-    let node = object.node;
-    let address = node.attribute("pci_busid").unwrap_or_default();
-    let kind = node.attribute("pci_type").unwrap_or_default();
+fn pci(object: &Object<'_>) -> Result<Pci, NoMachine> {
+    let address = object.attribute("pci_busid").unwrap_or_default();
+    let kind = object.attribute("pci_type").unwrap_or_default();
     let read = || {
         let (class, rest) = kind.split_once(" [")?;
         let (vendor, rest) = rest.split_once(':')?;
@@ -92,11 +87,11 @@ fn pci(object: &Object<'_>) -> Result<Pci, XmlError> {
         let hex = |digits: &str| u16::from_str_radix(digits, 16).ok();
         Some((hex(class)?, hex(vendor)?, hex(product)?))
     };
-    let (class, vendor, product) = read().ok_or_else(|| wrong(node, "pci_type", kind))?;
+    let (class, vendor, product) = read().ok_or_else(|| wrong(object.kind, "pci_type", kind))?;
     Ok(Pci {
         address: address
             .parse()
-            .map_err(|_| wrong(node, "pci_busid", address))?,
+            .map_err(|_| wrong(object.kind, "pci_busid", address))?,
         class,
         vendor,
         product,
@@ -130,7 +125,7 @@ fn names_below(device: &Object<'_>) -> Vec<String> {
             break;
         }
         if object.kind == "OSDev" {
-            names.extend(object.node.attribute("name").map(clean));
+            names.extend(object.attribute("name").map(clean));
             below.extend(object.devices.iter().rev());
         }
     }
@@ -140,7 +135,6 @@ fn names_below(device: &Object<'_>) -> Vec<String> {
 /// The operating system's kind of a device by hwloc's number (`hwloc_obj_osdev_type_e`); none for a channel of a DMA engine.
 fn system_kind(object: &Object<'_>) -> Option<DeviceKind> {
     let number = object
-        .node
         .attribute("osdev_type")
         .filter(|_| object.kind == "OSDev")?;
     Some(match number {
@@ -153,15 +147,15 @@ fn system_kind(object: &Object<'_>) -> Option<DeviceKind> {
 }
 
 /// A device with its place: that of the nearest object that has CPUs.
-fn placed(place: &Object<'_>, nodes: &[NumaNode]) -> Result<Device, XmlError> {
-    let near = set(place.node, "nodeset")?.unwrap_or_default();
-    let is_near = |node: &&NumaNode| !node.cpus.is_empty() && has_node(&near, node.id.0);
+fn placed(place: &Object<'_>, nodes: &[NumaNode]) -> Device {
+    let has = |number| place.nodes.contains(CpuId(number));
+    let is_near = |node: &&NumaNode| !node.cpus.is_empty() && has(node.id.0);
     let near: Vec<_> = nodes.iter().filter(is_near).collect();
-    Ok(Device {
+    Device {
         cpus: place.cpus.clone(),
         numa_node: only_one(&near),
         ..Device::default()
-    })
+    }
 }
 
 /// NUMA nodes that share one set of CPUs are one domain, under its lowest number.

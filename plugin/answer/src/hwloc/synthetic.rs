@@ -1,0 +1,313 @@
+//! hwloc's short descriptions, such as `pack:2 [numa] l3:2 core:4 pu:2(indexes=0,2,1,3)`: levels from the machine down, each
+//! with its type and how many of it are in one of the level above. Memory in brackets hangs at each object of the level
+//! before it.
+
+use std::collections::HashMap;
+
+use berth_placement::sets::cpuset::MAX_CPUS;
+use berth_placement::{CpuId, CpuSet};
+
+use super::NoMachine;
+use super::object::Object;
+
+/// The longest text that is read: room for the numbers of a large machine.
+const MOST_BYTES: usize = 1 << 20;
+/// The types, by the letters that they begin with. Source: `hwloc_type_sscanf`.
+const TYPES: [(&str, &str); 12] = [
+    ("pack", "Package"),
+    ("sock", "Package"),
+    ("die", "Die"),
+    ("core", "Core"),
+    ("pu", "PU"),
+    ("l1", "L1Cache"),
+    ("l2", "L2Cache"),
+    ("l3", "L3Cache"),
+    ("l4", "L4Cache"),
+    ("numa", NUMA),
+    ("node", NUMA),
+    ("group", "Group"),
+];
+const NUMA: &str = "NUMANode";
+
+/// Objects of one type, as many in each object above.
+#[derive(Debug)]
+struct Level {
+    kind: &'static str,
+    /// In one object of the level above.
+    arity: u32,
+    /// The kernel's numbers, in hwloc's order; empty for 0, 1, 2 …
+    numbers: Vec<u32>,
+}
+
+/// A description.
+#[derive(Debug)]
+pub(super) struct Levels {
+    /// From the machine down to the hardware threads.
+    levels: Vec<Level>,
+    /// The level behind which each memory node stands; 0 is the machine.
+    memory: Vec<usize>,
+    /// The kernel's numbers of all of these, inner ones first; empty for 0, 1, 2 …
+    memory_numbers: Vec<u32>,
+}
+
+/// Reads a description.
+///
+/// # Errors
+/// [`NoMachine`]
+pub(super) fn levels(text: &str) -> Result<Levels, NoMachine> {
+    if text.len() > MOST_BYTES {
+        return Err(NoMachine::TooLong(text.len()));
+    }
+    let mut found = Levels {
+        levels: Vec::new(),
+        memory: Vec::new(),
+        memory_numbers: Vec::new(),
+    };
+    for word in words(text) {
+        if let Some(inner) = word
+            .strip_prefix('[')
+            .and_then(|word| word.strip_suffix(']'))
+        {
+            let level = level(&format!("{}:1{}", name_of(inner), attributes_of(inner)))?;
+            found.memory.push(found.levels.len());
+            found.memory_numbers.extend(level.numbers);
+        } else if word.starts_with('(') && found.levels.is_empty() {
+            // What is said of the machine itself is its memory.
+        } else {
+            found.levels.push(level(word)?);
+        }
+    }
+    found.check()?;
+    Ok(found)
+}
+
+/// The words between blanks; none divides what is in parentheses or brackets.
+fn words(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let is_between = |letter: char| {
+        match letter {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && letter.is_whitespace()
+    };
+    let words = text.split(is_between);
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn name_of(word: &str) -> &str {
+    word.split('(').next().unwrap_or(word)
+}
+
+fn attributes_of(word: &str) -> &str {
+    word.find('(')
+        .and_then(|at| word.get(at..))
+        .unwrap_or_default()
+}
+
+/// `TYPE:COUNT(NAME=VALUE NAME=VALUE)`.
+fn level(word: &str) -> Result<Level, NoMachine> {
+    let wrong = || NoMachine::Word(word.chars().take(80).collect());
+    let (name, count) = name_of(word).split_once(':').ok_or_else(wrong)?;
+    let name = name.to_ascii_lowercase();
+    let kind = TYPES.iter().find(|(begins, _)| name.starts_with(begins));
+    let arity = count.parse().ok().filter(|count| *count > 0);
+    let inner = attributes_of(word);
+    let inner = inner
+        .strip_prefix('(')
+        .and_then(|inner| inner.strip_suffix(')'));
+    let attributes = inner.unwrap_or_default().split_whitespace();
+    let mut numbers = Vec::new();
+    for list in attributes.filter_map(|attribute| attribute.strip_prefix("indexes=")) {
+        let all = list.split(',').map(|number| number.parse().ok());
+        let all: Option<Vec<u32>> = all.collect();
+        numbers = all.ok_or_else(|| NoMachine::Indexes(word.chars().take(80).collect()))?;
+    }
+    Ok(Level {
+        kind: kind.ok_or_else(wrong)?.1,
+        arity: arity.ok_or_else(wrong)?,
+        numbers,
+    })
+}
+
+impl Levels {
+    /// The last level is that of hardware threads, none is without an object, and each list of numbers has one for each.
+    fn check(&mut self) -> Result<(), NoMachine> {
+        if self.levels.last().is_some_and(|level| level.kind == "Core") {
+            self.levels.push(Level {
+                kind: "PU",
+                arity: 1,
+                numbers: Vec::new(),
+            });
+        }
+        let is_pu = |level: &Level| level.kind == "PU";
+        let ends_well =
+            self.levels.iter().position(is_pu).map(|at| at + 1) == Some(self.levels.len());
+        if !ends_well {
+            return Err(NoMachine::NoThreads);
+        }
+        let mut counts = vec![1_u32];
+        for level in &self.levels {
+            let above = counts.last().copied().unwrap_or(1);
+            let count = above
+                .checked_mul(level.arity)
+                .filter(|count| *count <= MAX_CPUS);
+            counts.push(count.ok_or(NoMachine::TooManyCpus)?);
+        }
+        let own = self.levels.iter().zip(counts.iter().skip(1));
+        let own = own.map(|(level, count)| (level.kind, &level.numbers, *count));
+        let behind = self.memory.iter().filter_map(|place| counts.get(*place));
+        let memory = (NUMA, &self.memory_numbers, behind.sum());
+        for (kind, numbers, count) in own.chain([memory]) {
+            let mut sorted = numbers.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            let is_known = sorted.last().is_none_or(|last| *last < MAX_CPUS);
+            let is_whole = sorted.len() == count as usize && is_known;
+            if !numbers.is_empty() && !is_whole {
+                return Err(NoMachine::Indexes(format!("{kind} (indexes=)")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine with the objects of these types.
+    pub(super) fn machine(&self, keeps: impl Fn(&str) -> bool) -> Object<'static> {
+        let mut building = Building {
+            description: self,
+            keeps,
+            counts: HashMap::new(),
+            next: 0,
+        };
+        let mut children = building.level(0);
+        let cpus = union(&children, |child| &child.cpus);
+        children.extend(building.memory_at(0, &cpus));
+        let has_memory =
+            !self.memory.is_empty() || self.levels.iter().any(|level| level.kind == NUMA);
+        if !has_memory {
+            children.push(building.memory(0, &cpus));
+        }
+        building.object("Machine", 0, children)
+    }
+}
+
+struct Building<'l, F> {
+    description: &'l Levels,
+    keeps: F,
+    /// Objects so far of each level, and of memory.
+    counts: HashMap<Option<usize>, u32>,
+    next: usize,
+}
+
+impl<F: Fn(&str) -> bool> Building<'_, F> {
+    /// The kernel's number of the next object of a level, or of memory.
+    fn number(&mut self, depth: Option<usize>) -> u32 {
+        let levels = &self.description.levels;
+        let numbers = match depth {
+            None => Some(&self.description.memory_numbers),
+            Some(depth) => levels.get(depth).map(|level| &level.numbers),
+        };
+        let count = self.counts.entry(depth).or_default();
+        let at = *count;
+        *count += 1;
+        let number = numbers.and_then(|numbers| numbers.get(at as usize));
+        number.copied().unwrap_or(at)
+    }
+
+    /// The objects of a level in one of the level above.
+    fn level(&mut self, depth: usize) -> Vec<Object<'static>> {
+        let description = self.description;
+        let Some(level) = description.levels.get(depth) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for _ in 0..level.arity {
+            all.extend(self.one(depth, level));
+        }
+        all
+    }
+
+    /// One object of a level, or what is below it if it is left out.
+    fn one(&mut self, depth: usize, level: &Level) -> Vec<Object<'static>> {
+        let number = self.number(Some(depth));
+        let mut children = self.level(depth + 1);
+        let mut cpus = union(&children, |child| &child.cpus);
+        if level.kind == "PU" {
+            cpus = CpuSet::from_iter([CpuId(number)]);
+        }
+        children.extend(self.memory_at(depth + 1, &cpus));
+        // A level of memory is one of groups that have a memory node each.
+        let kind = match level.kind {
+            NUMA => "Group",
+            kind => kind,
+        };
+        if level.kind == NUMA {
+            children.push(self.memory(number, &cpus));
+        }
+        match (self.keeps)(kind) {
+            true => vec![Object {
+                first: cpus.lowest(),
+                cpus,
+                ..self.object(kind, number, children)
+            }],
+            false => children,
+        }
+    }
+
+    /// The memory in brackets behind a level, for one of its objects.
+    fn memory_at(&mut self, place: usize, cpus: &CpuSet) -> Vec<Object<'static>> {
+        let places = self.description.memory.iter();
+        let count = places.filter(|behind| **behind == place).count();
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let number = self.number(None);
+            all.push(self.memory(number, cpus));
+        }
+        all
+    }
+
+    fn memory(&mut self, number: u32, cpus: &CpuSet) -> Object<'static> {
+        Object {
+            cpus: cpus.clone(),
+            first: cpus.lowest(),
+            nodes: CpuSet::from_iter([CpuId(number)]),
+            ..self.object(NUMA, number, Vec::new())
+        }
+    }
+
+    fn object(
+        &mut self,
+        kind: &'static str,
+        number: u32,
+        children: Vec<Object<'static>>,
+    ) -> Object<'static> {
+        self.next += 1;
+        let cpus = union(&children, |child| &child.cpus);
+        let mut object = Object {
+            id: self.next,
+            kind,
+            number,
+            first: cpus.lowest(),
+            cpus,
+            nodes: union(&children, |child| &child.nodes),
+            below: Vec::new(),
+            memory: Vec::new(),
+            devices: Vec::new(),
+            element: None,
+        };
+        object.adopt(children);
+        object
+    }
+}
+
+fn union<'o>(
+    objects: &'o [Object<'static>],
+    set: impl Fn(&'o Object<'static>) -> &'o CpuSet,
+) -> CpuSet {
+    let mut all = CpuSet::new();
+    objects
+        .iter()
+        .for_each(|object| all.insert_all(set(object)));
+    all
+}

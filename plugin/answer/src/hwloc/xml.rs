@@ -1,0 +1,165 @@
+//! The objects of hwloc's XML, with those left out that a filter drops: their children take their place.
+
+use berth_placement::CpuSet;
+use berth_placement::sets::cpuset::MAX_CPUS;
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::NoMachine;
+use super::object::Object;
+
+/// The longest text that is read, in bytes; the largest machines need a few million.
+pub(super) const MOST_BYTES: usize = 64 << 20;
+/// Objects, attributes and texts of a file.
+const MOST_NODES: u32 = 1 << 22;
+/// Objects in each other: a machine has about twenty.
+const MOST_DEPTH: usize = 64;
+/// hwloc's digits of a set between two commas.
+const GROUP: usize = 8;
+
+/// Which objects are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Import {
+    /// Those that slurmd keeps: they decide the order of cores where a cache spans cores whose numbers are not neighbours.
+    Slurmds,
+    /// All but instruction caches and what only explains others.
+    Whole,
+}
+
+/// What slurmd's filters drop, devices apart.
+pub(super) const DROPPED: [&str; 4] = ["L1Cache", "L2Cache", "L4Cache", "L5Cache"];
+const DEVICES: [&str; 3] = ["Bridge", "PCIDev", "OSDev"];
+
+impl Import {
+    fn keeps(self, kind: &str) -> bool {
+        let is_dropped = self == Self::Slurmds && [&DROPPED[..], &DEVICES].concat().contains(&kind);
+        !is_dropped && kind != "Misc" && !kind.ends_with("iCache")
+    }
+}
+
+/// The text's document.
+///
+/// # Errors
+/// [`NoMachine`]: it is too long, or no XML.
+pub(super) fn document(text: &str) -> Result<Document<'_>, NoMachine> {
+    if text.len() > MOST_BYTES {
+        return Err(NoMachine::TooLong(text.len()));
+    }
+    let options = ParsingOptions {
+        // hwloc names its own one, and nobody reads it.
+        allow_dtd: true,
+        nodes_limit: MOST_NODES,
+        ..ParsingOptions::default()
+    };
+    Ok(Document::parse_with_options(text, options)?)
+}
+
+/// The element that has a machine of hwloc 2 or later.
+///
+/// # Errors
+/// [`NoMachine`]
+pub(super) fn topology<'a>(document: &'a Document<'a>) -> Result<Node<'a, 'a>, NoMachine> {
+    let topology = document.root_element();
+    match topology.tag_name().name() == "topology" {
+        false => Err(NoMachine::NoTopology),
+        true if !topology.has_attribute("version") => Err(NoMachine::OldVersion),
+        true => Ok(topology),
+    }
+}
+
+/// The machine with its objects.
+///
+/// # Errors
+/// [`NoMachine`]
+pub(super) fn machine<'a>(topology: Node<'a, 'a>, import: Import) -> Result<Object<'a>, NoMachine> {
+    let mut machines = topology.children().filter(|node| is_object(*node));
+    let node = machines.next().ok_or(NoMachine::NoTopology)?;
+    let mut all = Reader { import, next: 0 }.read(node, 0)?;
+    match all.pop() {
+        Some(machine) if all.is_empty() && machine.kind == "Machine" => Ok(machine),
+        _ => Err(NoMachine::NoTopology),
+    }
+}
+
+fn is_object(node: Node<'_, '_>) -> bool {
+    node.tag_name().name() == "object"
+}
+
+struct Reader {
+    import: Import,
+    /// The number of objects so far.
+    next: usize,
+}
+
+impl Reader {
+    /// The object of an element, or those below it if it is dropped.
+    fn read<'a>(&mut self, node: Node<'a, 'a>, depth: usize) -> Result<Vec<Object<'a>>, NoMachine> {
+        if depth > MOST_DEPTH {
+            return Err(NoMachine::TooDeep);
+        }
+        let mut all = Vec::new();
+        for child in node.children().filter(|child| is_object(*child)) {
+            all.extend(self.read(child, depth + 1)?);
+        }
+        let kind = node.attribute("type").unwrap_or_default();
+        if !self.import.keeps(kind) {
+            return Ok(all);
+        }
+        self.next += 1;
+        let cpus = set(node, "cpuset")?.unwrap_or_default();
+        let complete = set(node, "complete_cpuset")?;
+        let mut object = Object {
+            id: self.next,
+            kind,
+            number: match kind {
+                "PU" | "NUMANode" => os_number(node)?,
+                _ => 0,
+            },
+            first: complete.as_ref().unwrap_or(&cpus).lowest(),
+            nodes: set(node, "nodeset")?.unwrap_or_default(),
+            cpus,
+            below: Vec::new(),
+            memory: Vec::new(),
+            devices: Vec::new(),
+            element: Some(node),
+        };
+        object.adopt(all);
+        Ok(vec![object])
+    }
+}
+
+/// The kernel's number of an object.
+fn os_number(node: Node<'_, '_>) -> Result<u32, NoMachine> {
+    let text = node.attribute("os_index").unwrap_or_default();
+    let number = text.parse().ok().filter(|number| *number < MAX_CPUS);
+    number.ok_or_else(|| wrong(kind(node), "os_index", text))
+}
+
+/// A set in hwloc's form: `0x000000ff,0xffffffff`; a group of zeros may be empty.
+pub(super) fn set(node: Node<'_, '_>, name: &'static str) -> Result<Option<CpuSet>, NoMachine> {
+    let Some(text) = node.attribute(name) else {
+        return Ok(None);
+    };
+    let mut digits = String::with_capacity(text.len());
+    for group in text.split(',') {
+        let group = group.strip_prefix("0x").unwrap_or(group);
+        if group.len() > GROUP {
+            return Err(wrong(kind(node), name, text));
+        }
+        digits.extend(std::iter::repeat_n('0', GROUP - group.len()));
+        digits.push_str(group);
+    }
+    let found = CpuSet::from_hex(&digits).map_err(|_| wrong(kind(node), name, text))?;
+    Ok(Some(found))
+}
+
+fn kind<'a>(node: Node<'a, '_>) -> &'a str {
+    node.attribute("type").unwrap_or("(none)")
+}
+
+pub(super) fn wrong(kind: &str, name: &'static str, value: &str) -> NoMachine {
+    NoMachine::Value {
+        kind: kind.chars().take(40).collect(),
+        name,
+        value: value.chars().take(80).collect(),
+    }
+}
