@@ -158,7 +158,7 @@ fn near_beside_what_chooses_too() {
 /// The CPUs of a cpuset leave `--near` nothing to choose. A default gives way.
 #[test]
 fn near_beside_the_cpus_of_a_cpuset() {
-    let line = "srun -n2 --exclusive --cpuset='CPU_LIST=0-3'";
+    let line = "srun -n2 --cpuset='CPU_LIST=0-3'";
     for (text, expected) in [
         (format!("export BERTH_NEAR=gpu\n{line} ./a"), &[][..]),
         (format!("{line} --near=gpu ./a"), &["near-and-others"]),

@@ -67,10 +67,13 @@ fn users_can_neither_write_nor_read_it() {
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(&node.dir.path().join(NAME)), 0o700);
     assert_eq!(mode(&file(&node, "1.0.4294967294")), 0o600);
-    for wrong in [0o666, 0o644] {
+    for (wrong, says) in [
+        (0o666, "can be written by"),
+        (0o644, "only root may open it"),
+    ] {
         fs::set_permissions(&path, fs::Permissions::from_mode(wrong)).unwrap();
         let told = Ledger::open(&node.dir).unwrap_err().to_string();
-        assert!(told.contains("only root may open it"), "{told}");
+        assert!(told.contains(says), "{told}");
     }
     fs::remove_file(&path).unwrap();
     let gone = ledger.session(PATIENCE).unwrap_err();

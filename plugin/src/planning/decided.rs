@@ -1,6 +1,6 @@
 //! Writes a plan's decision into the handover.
 
-use berth_placement::{CpuSet, Level, Plan, Rule, SiteConfine};
+use berth_placement::{CpuSet, Level, Plan, Request, Rule, SiteConfine, Wish};
 
 use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::inherited;
@@ -19,7 +19,7 @@ impl Handover {
         };
         self.list = inherited::mark(plan);
         self.own = plan.own.clone();
-        self.beyond = self.beyond_own(plan);
+        self.beyond = self.beyond_own(ask, plan);
         self.request = describe(ask);
         self.rule = rule(&plan.decision.rule);
         let served = ask.binding.clone().zip(plan.chosen.clone());
@@ -37,22 +37,20 @@ impl Handover {
 
     /// What `--cpu-bind=ldoms` gives the tasks beyond the step's CPUs, without the fix `ldoms-inside`. A cpuset and a pool
     /// hold their steps all the same.
-    fn beyond_own(&self, plan: &Plan) -> CpuSet {
+    fn beyond_own(&self, ask: &Request, plan: &Plan) -> CpuSet {
         let is_member = self.pool.as_ref().is_some_and(|pool| pool.member.is_some());
-        let is_ldoms = matches!(
-            plan.decision.rule,
-            Rule::Level {
-                level: Level::Ldoms,
-                ..
-            }
-        );
-        if !is_ldoms || self.cpuset.is_some() || is_member {
+        let mut cpus = CpuSet::new();
+        let outside = plan
+            .tasks
+            .iter()
+            .filter(|task| !task.cpus.is_subset(&plan.own));
+        outside.for_each(|task| cpus.insert_all(&task.cpus));
+        let is_held = self.cpuset.is_some() || is_member;
+        // A list of the user's own is cut.
+        let is_given = || matches!(Wish::of(ask), Ok(Wish::Level(Level::Ldoms)));
+        if cpus.is_empty() || is_held || !is_given() {
             return CpuSet::new();
         }
-        let mut cpus = CpuSet::new();
-        plan.tasks
-            .iter()
-            .for_each(|task| cpus.insert_all(&task.cpus));
         cpus.difference(&plan.own)
     }
 }
