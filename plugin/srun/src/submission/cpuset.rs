@@ -150,10 +150,16 @@ pub fn little_choice(request: &CpusetRequest, words: &Words) -> Option<String> {
         return None;
     };
     let word = choosing_word(set)?;
+    // srun's own --exclusive is about its step too, which then gets cores of slurmctld's choice.
+    let way = if words.is_srun {
+        "make the job with salloc"
+    } else {
+        "submit the job with"
+    };
     (!words.has("exclusive")).then(|| {
         format!(
             "--cpuset: slurmctld chooses the job's cores without a look at {word}, so there is little to \
-             choose from; submit the job with --exclusive"
+             choose from; {way} --exclusive"
         )
     })
 }
