@@ -49,7 +49,10 @@ fn is_name(line: &PageLine) -> bool {
 
 /// Asks srun or sbatch whether it takes the line, without running anything.
 fn ask(cluster: &Cluster, line: &PageLine, script: &str) -> Option<Done> {
-    let is_batch = ["sbatch", "#SBATCH"].contains(&line.command.as_str());
+    let has = |option: &str| line.words.iter().any(|word| word.starts_with(option));
+    // Whole nodes are a job's: srun's own --exclusive is about its step too.
+    let is_jobs = line.command == "options" && has("--exclusive") && has("--cpuset");
+    let is_batch = is_jobs || ["sbatch", "#SBATCH"].contains(&line.command.as_str());
     // salloc cannot be asked.
     let command = match line.command.as_str() {
         _ if is_batch => "sbatch",
