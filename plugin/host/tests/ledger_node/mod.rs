@@ -7,7 +7,7 @@ use berth_host::StateDir;
 use berth_host::ledger::{Entry, Held, Ledger, StepKey};
 use berth_placement::CpuSet;
 
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
     _base: tempfile::TempDir,
