@@ -50,9 +50,11 @@ pub(super) fn read(folder: &Path) -> io::Result<Found> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(found),
         files => files?,
     };
+    // One for all files: a node has hundreds of them.
+    let mut buffer = vec![0; LAST_BYTES as usize];
     for file in files.take(MOST) {
         let path = file?.path();
-        match read_one(&path) {
+        match read_one(&path, &mut buffer) {
             Ok((Some(entry), true)) => found.living.push(entry),
             // A later release's.
             Ok((None, true)) => {}
@@ -68,9 +70,9 @@ pub(super) fn read(folder: &Path) -> io::Result<Found> {
 }
 
 /// The entry, and whether it lives. A file without a whole line is of a writer that died.
-fn read_one(path: &Path) -> io::Result<(Option<Entry>, bool)> {
+fn read_one(path: &Path, buffer: &mut [u8]) -> io::Result<(Option<Entry>, bool)> {
     let mut file = open(path, OpenOptions::new().read(true))?;
-    let entry = last(&mut file)?;
+    let entry = last(&mut file, buffer)?;
     // If the kernel does not answer, its cores must not be given away.
     let is_locked = lock::is_held(&file, LIFE).unwrap_or(true);
     let cgroup = entry.as_ref().and_then(|entry| entry.cgroup.as_deref());
@@ -79,13 +81,14 @@ fn read_one(path: &Path) -> io::Result<(Option<Entry>, bool)> {
 }
 
 /// The last whole line.
-fn last(file: &mut File) -> io::Result<Option<Entry>> {
-    let length = file.metadata()?.len();
-    if length > LAST_BYTES {
-        file.seek(SeekFrom::Start(length - LAST_BYTES))?;
+fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
+    let mut count = file.read(buffer)?;
+    if count == buffer.len() {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+        count = file.read(buffer)?;
     }
-    let mut text = Vec::new();
-    file.take(LAST_BYTES).read_to_end(&mut text)?;
+    let text = buffer.get(..count).unwrap_or_default();
     let mut lines = text.split(|byte| *byte == b'\n').rev();
     // What stands behind the last line break is not whole.
     let _ = lines.next();
