@@ -102,6 +102,7 @@ fn what_is_no_description_is_refused() {
 #[test]
 fn what_is_no_machine_is_refused() {
     let object = |inner: &str| format!("<topology version=\"2.0\">{inner}</topology>");
+    let deepest = "<object>".repeat(1 << 20);
     let deep = format!(
         "{}{}",
         "<object type=\"Group\">".repeat(99),
@@ -111,6 +112,7 @@ fn what_is_no_machine_is_refused() {
         (String::new(), "no XML"),
         ("<html></html>".into(), "no machine of hwloc's"),
         ("<topology><object type=\"Machine\"/></topology>".into(), "hwloc 1 wrote"),
+        (object(&deepest), "no XML"),
         (object(""), "no machine of hwloc's"),
         (object("<object type=\"Core\"/>"), "no machine of hwloc's"),
         (object("<object type=\"Machine\" cpuset=\"0x1\"/>"), "describes no machine"),

@@ -1,7 +1,6 @@
 //! Devices and the CPUs next to them. In: a topology with I/O objects. Out: one device for each
 //! PCI function, in PCI order, then those that are on no PCI bus; at most [`MAX_DEVICES`].
 
-use berth_placement::sets::ids::NumaId;
 use berth_placement::sets::limits::{MAX_DEVICES, MAX_INFOS};
 use berth_placement::topology::devices::Pci;
 use berth_placement::{Device, DeviceKind, NumaNode, PciAddress};
@@ -115,33 +114,7 @@ fn placed(object: &TopologyObject, nodes: &[NumaNode]) -> Result<Device, Discove
     let near: Vec<_> = nodes.iter().filter(is_near).collect();
     Ok(Device {
         cpus: cpus_of(place)?,
-        numa_node: only_one(&near),
+        numa_node: NumaNode::only_domain(&near),
         ..Device::default()
     })
-}
-
-/// NUMA nodes that share one set of CPUs are one domain, under its lowest number.
-fn only_one(near: &[&NumaNode]) -> Option<NumaId> {
-    let first = near.first()?;
-    let same = |node: &&NumaNode| node.cpus == first.cpus;
-    near.iter().all(same).then_some(first.id)
-}
-
-#[cfg(test)]
-mod tests {
-    use berth_placement::CpuSet;
-
-    use super::*;
-
-    #[test]
-    fn memory_of_two_kinds_is_one_domain() {
-        let node = |id, list| NumaNode {
-            id: NumaId(id),
-            cpus: CpuSet::from_list(list).unwrap(),
-        };
-        let (near, other, far) = (node(0, "0-3"), node(4, "0-3"), node(1, "4-7"));
-        assert_eq!(only_one(&[&near, &other]), Some(NumaId(0)));
-        assert_eq!(only_one(&[&near, &far]), None);
-        assert_eq!(only_one(&[]), None);
-    }
 }

@@ -3,22 +3,12 @@
 
 use std::ffi::CStr;
 
+use berth_placement::sets::bounded::harmless;
 use berth_placement::sets::limits::INFO_BYTES;
 
 /// A name or a value, cut if it is long.
 pub(crate) fn clean(text: &CStr) -> String {
-    let mut clean = String::new();
-    for letter in text.to_string_lossy().trim().chars() {
-        let letter = match letter {
-            control if control.is_control() => char::REPLACEMENT_CHARACTER,
-            other => other,
-        };
-        if clean.len() + letter.len_utf8() > INFO_BYTES {
-            break;
-        }
-        clean.push(letter);
-    }
-    clean
+    harmless(&text.to_string_lossy(), INFO_BYTES)
 }
 
 /// Names with their values; if there are too many, only the first ones.

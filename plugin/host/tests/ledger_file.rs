@@ -37,9 +37,11 @@ fn torn_and_foreign_files() {
         fs::write(file(&node, &format!("{}.0", at + 10)), bytes).unwrap();
         assert_eq!(live(&ledger, "0"), [1], "{at}");
     }
+    fs::create_dir(file(&node, "folder")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", file(&node, "link")).unwrap();
     let mut held = hold(&ledger, entry(2, "0"));
     let names = fs::read_dir(node.dir.path().join(NAME)).unwrap();
-    assert_eq!(names.count(), 2, "nobody has a lock on the others");
+    assert_eq!(names.count(), 4, "nobody has a lock on the other files");
     // Half of a line more is none.
     let mut options = fs::OpenOptions::new();
     let path = file(&node, "2.0.4294967294");

@@ -43,7 +43,7 @@ impl Settings {
         own
     }
 
-    /// What the steps of a job take over, which uses so many threads of its cores.
+    /// The job's options that its steps take over by variables, with the number of threads that they may use of a core.
     pub(super) fn passed_on(&self, release: Release, threads: Option<u32>) -> Self {
         let is_passed = |name: &&String| passed_by(name, release).is_some();
         Self {

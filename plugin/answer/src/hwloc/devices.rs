@@ -1,8 +1,9 @@
 //! Devices and the CPUs next to them: one for each PCI function, in PCI order, then those that are on no PCI bus.
 
+use berth_placement::sets::bounded::harmless;
 use berth_placement::sets::limits::{INFO_BYTES, MAX_DEVICES, MAX_INFOS};
 use berth_placement::topology::devices::Pci;
-use berth_placement::{CpuId, Device, DeviceKind, NumaId, NumaNode};
+use berth_placement::{CpuId, Device, DeviceKind, NumaNode};
 
 use super::NoMachine;
 use super::object::Object;
@@ -153,30 +154,12 @@ fn placed(place: &Object<'_>, nodes: &[NumaNode]) -> Device {
     let near: Vec<_> = nodes.iter().filter(is_near).collect();
     Device {
         cpus: place.cpus.clone(),
-        numa_node: only_one(&near),
+        numa_node: NumaNode::only_domain(&near),
         ..Device::default()
     }
 }
 
-/// NUMA nodes that share one set of CPUs are one domain, under its lowest number.
-fn only_one(near: &[&NumaNode]) -> Option<NumaId> {
-    let first = near.first()?;
-    let same = |node: &&NumaNode| node.cpus == first.cpus;
-    near.iter().all(same).then_some(first.id)
-}
-
-/// A name or a value of a file that anybody wrote: short, without control characters.
+/// A name or a value of a file that anybody wrote.
 pub(super) fn clean(text: &str) -> String {
-    let mut clean = String::new();
-    for letter in text.trim().chars() {
-        let letter = match letter {
-            control if control.is_control() => char::REPLACEMENT_CHARACTER,
-            other => other,
-        };
-        if clean.len() + letter.len_utf8() > INFO_BYTES {
-            break;
-        }
-        clean.push(letter);
-    }
-    clean
+    harmless(text, INFO_BYTES)
 }

@@ -41,7 +41,7 @@ pub enum NoMachine {
         kind: String,
         /// The attribute.
         name: &'static str,
-        /// What stands there.
+        /// The value of the attribute.
         value: String,
     },
     /// Objects are in each other more deeply than in any machine.

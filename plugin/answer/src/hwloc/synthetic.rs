@@ -72,7 +72,7 @@ pub(super) fn levels(text: &str) -> Result<Levels, NoMachine> {
             found.memory.push(found.levels.len());
             found.memory_numbers.extend(level.numbers);
         } else if word.starts_with('(') && found.levels.is_empty() {
-            // What is said of the machine itself is its memory.
+            // The machine's own attributes are sizes of memory, which no plan needs.
         } else {
             found.levels.push(level(word)?);
         }

@@ -25,7 +25,7 @@ pub(super) enum Import {
     Whole,
 }
 
-/// What slurmd's filters drop, devices apart.
+/// The types of caches that slurmd's filters leave out.
 pub(super) const DROPPED: [&str; 4] = ["L1Cache", "L2Cache", "L4Cache", "L5Cache"];
 const DEVICES: [&str; 3] = ["Bridge", "PCIDev", "OSDev"];
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Failure, Unreadable};
 
-/// What a reason begins with that says that berth does not know.
+/// The beginning of a reason for which the model has no answer.
 pub(crate) const NOT_MODELLED: &str = "not modelled: ";
 
 /// Why a line has no plan.

@@ -62,7 +62,7 @@ pub(super) fn cpus(step: &PlannedStep) -> impl Iterator<Item = Option<String>> {
     step.tasks().map(of_task)
 }
 
-/// The same as lines; one for a step of which no task is bound.
+/// Each task's CPUs as a text, `none` for a task that is not bound. A step without any bound task has one text.
 pub(super) fn listed_cpus(step: &PlannedStep) -> Vec<String> {
     let unbound = || "none".to_string();
     match step.is_bound() {

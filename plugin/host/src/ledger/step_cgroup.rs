@@ -25,11 +25,12 @@ pub(super) fn of(pid: pid_t) -> Option<PathBuf> {
         .and_then(|mounts| Place::of(pid, &mounts).ok());
     let by_place = place.and_then(|place| step_of(Path::new(&place.to_string())));
     by_place.or_else(|| {
-        let own = match pid {
-            0 => read("/proc/self/cgroup"),
-            pid => read(format!("/proc/{pid}/cgroup")),
+        let process = if pid == 0 {
+            "self".into()
+        } else {
+            pid.to_string()
         };
-        let own = own.ok()?;
+        let own = read(format!("/proc/{process}/cgroup")).ok()?;
         let folder = folder(&own, |name| name == "freezer")?;
         step_of(&Path::new(FREEZER).join(folder))
     })

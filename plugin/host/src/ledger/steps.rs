@@ -53,7 +53,12 @@ pub(super) fn read(folder: &Path) -> io::Result<Found> {
     // One for all files: a node has hundreds of them.
     let mut buffer = vec![0; LAST_BYTES as usize];
     for file in files.take(MOST) {
-        let path = file?.path();
+        let file = file?;
+        // Whatever else stands there is none of ours.
+        if !file.file_type()?.is_file() {
+            continue;
+        }
+        let path = file.path();
         match read_one(&path, &mut buffer) {
             Ok((Some(entry), true)) => found.living.push(entry),
             // A later release's.

@@ -93,6 +93,24 @@ pub fn repeated(value: impl fmt::Display) -> String {
     shown(REPEATED_VALUE, value)
 }
 
+/// A name or a value of firmware, of a driver, or of a file that anybody wrote: at most `room` bytes, without blanks around
+/// it and without control characters.
+#[must_use]
+pub fn harmless(text: &str, room: usize) -> String {
+    let mut clean = String::new();
+    for letter in text.trim().chars() {
+        let letter = match letter {
+            control if control.is_control() => char::REPLACEMENT_CHARACTER,
+            other => other,
+        };
+        if clean.len() + letter.len_utf8() > room {
+            break;
+        }
+        clean.push(letter);
+    }
+    clean
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

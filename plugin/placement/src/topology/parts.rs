@@ -64,6 +64,17 @@ pub struct NumaNode {
     pub cpus: CpuSet,
 }
 
+impl NumaNode {
+    /// The domain of memory that these nodes are. Nodes that share one set of CPUs are one domain, under the first one's
+    /// number.
+    #[must_use]
+    pub fn only_domain(near: &[&Self]) -> Option<NumaId> {
+        let first = near.first()?;
+        let same = |node: &&Self| node.cpus == first.cpus;
+        near.iter().all(same).then_some(first.id)
+    }
+}
+
 impl Parts {
     /// The pieces with these CPUs alone.
     #[must_use]
@@ -167,4 +178,21 @@ fn disjoint<'a>(
         seen.insert_all(set);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_two_kinds_is_one_domain() {
+        let node = |id, list| NumaNode {
+            id: NumaId(id),
+            cpus: CpuSet::from_list(list).unwrap(),
+        };
+        let (near, other, far) = (node(0, "0-3"), node(4, "0-3"), node(1, "4-7"));
+        assert_eq!(NumaNode::only_domain(&[&near, &other]), Some(NumaId(0)));
+        assert_eq!(NumaNode::only_domain(&[&near, &far]), None);
+        assert_eq!(NumaNode::only_domain(&[]), None);
+    }
 }
