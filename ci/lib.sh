@@ -8,6 +8,9 @@ me=ci/$(basename -- "$0")
 # Where ci/build leaves what it built.
 built=${CARGO_TARGET_DIR:-$root/target}/release
 
+# The tests' own programs, as cargo test and cargo build -p berth-tests leave them.
+programs=${CARGO_TARGET_DIR:-$root/target}/debug
+
 # The tarball of the packages has no ci/setup.
 setup_helps=''
 [ ! -x "$root/ci/setup" ] || setup_helps='. ci/setup installs what is missing here'

@@ -26,4 +26,4 @@ pub use cluster::{Batch, Cluster};
 pub use output::{Done, mask};
 pub use preload::Preload;
 pub use spank::spank_plugin;
-pub use under_test::{command, object, program, skip, two_cpus};
+pub use under_test::{command, debug_object, object, program, skip, two_cpus};

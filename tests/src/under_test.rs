@@ -10,6 +10,17 @@ pub fn object() -> PathBuf {
     built("BERTH_OBJECT", "libtask_berth.so")
 }
 
+/// The debug build of the object, in which a test can plant a panic.
+pub fn debug_object() -> PathBuf {
+    let path = workspace().join("target/debug/libtask_berth.so");
+    assert!(
+        path.is_file(),
+        "{} is not there; build it (cargo build -p task_berth)",
+        path.display()
+    );
+    path
+}
+
 /// The built command `berth`: `BERTH_COMMAND`, else the release build's.
 pub fn command() -> PathBuf {
     built("BERTH_COMMAND", "berth")

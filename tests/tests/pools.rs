@@ -192,7 +192,7 @@ fn a_wrong_file_leaves_the_pools_in_force() {
 }
 
 /// What slurmd says of a file that it does not put in force.
-const STAYS: &str = "; the pools as they were read before stay in force";
+const STAYS: &str = "; the file as it was read before stays in force";
 
 /// Texts of a file, nothing for one that is gone, and the reasons why they do not hold.
 fn wrong_files(two_for_one_partition: &str) -> [(Option<&str>, &str); 4] {

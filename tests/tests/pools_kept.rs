@@ -59,7 +59,7 @@ fn pools_outlive_a_slurmd_whose_successor_finds_a_wrong_file() {
             assert_eq!(told(&cluster), "2", "{why}: {again}");
             let doctor = doctor(&cluster);
             assert!(!doctor.ok(), "{why}: {doctor:#?}");
-            for says in [why, "as they were read before stay in force"] {
+            for says in [why, "as it was read before stays in force"] {
                 assert!(doctor.stdout.contains(says), "{says}: {doctor:#?}");
             }
         }

@@ -11,7 +11,7 @@ use berth_tests::select_truth::{
 };
 
 /// Lines of a run.
-const LINES: usize = 500;
+const LINES: usize = 250;
 
 fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;

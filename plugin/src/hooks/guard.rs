@@ -57,12 +57,12 @@ pub(crate) fn guard_in_child(hook: &'static str, work: impl FnOnce() -> c_int) -
     catch_unwind(AssertUnwindSafe(|| run(hook, work))).unwrap_or(SUCCESS)
 }
 
-#[cfg(not(feature = "plant-panics"))]
+#[cfg(not(debug_assertions))]
 fn run(_hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
     work()
 }
 
-#[cfg(feature = "plant-panics")]
+#[cfg(debug_assertions)]
 fn run(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
     crate::hooks::plant::panic_if_planted(hook);
     work()

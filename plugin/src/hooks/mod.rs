@@ -2,7 +2,7 @@
 
 pub(crate) mod guard;
 pub(crate) mod identity;
-#[cfg(feature = "plant-panics")]
+#[cfg(debug_assertions)]
 pub(crate) mod plant;
 pub(crate) mod register;
 pub(crate) mod spank;

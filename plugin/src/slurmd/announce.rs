@@ -120,10 +120,10 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     words.boot_id = online::boot_id().unwrap_or_default();
     let settings = settings::current();
     words.settings = told(&settings);
-    words.set_cpusets(cpusets::in_force().as_deref());
-    words.cpusets_stamp = cpusets::stamp();
-    words.set_pools(pools::in_force().as_deref());
-    words.pools_stamp = pools::stamp();
+    words.set_cpusets(cpusets::FILE.in_force().as_deref());
+    words.cpusets_stamp = cpusets::FILE.stamp();
+    words.set_pools(pools::FILE.in_force().as_deref());
+    words.pools_stamp = pools::FILE.stamp();
     complaints::set_news(false);
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);

@@ -21,5 +21,6 @@ pub(crate) mod refresh;
 pub(crate) mod refusal;
 mod reserved;
 pub(crate) mod shadow;
+mod site_file;
 mod step_cpuset;
 mod stop;

@@ -16,7 +16,7 @@ pub(super) fn of(
     (settings, node): (&Settings, &Node),
     wish: Option<PoolWish>,
 ) -> Option<InPool> {
-    let site = pools::in_force()?;
+    let site = pools::FILE.in_force()?;
     let weights = site.weights()?;
     // The machine may have been found after slurmd's start.
     pools::count_as(node);

@@ -82,7 +82,9 @@ fn off_note(text: &str) -> String {
 
 /// Whether a step without a `--cpuset` may get one by its partition.
 fn may_have_default() -> bool {
-    cpusets::in_force().is_some_and(|site| !site.partitions().is_empty())
+    cpusets::FILE
+        .in_force()
+        .is_some_and(|site| !site.partitions().is_empty())
 }
 
 /// The cpuset of a step whose job requests one, or whose partition does.
@@ -91,7 +93,7 @@ fn wanted(
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<Wanted>, String> {
-    let site = cpusets::in_force();
+    let site = cpusets::FILE.in_force();
     let Some(held) = request(asked, cred, site.as_deref())? else {
         return Ok(None);
     };
@@ -133,7 +135,7 @@ fn of_request(
                 account: account.as_deref().unwrap_or_default(),
                 partition: partition.as_deref().unwrap_or_default(),
             };
-            let site = cpusets::in_force().unwrap_or_default();
+            let site = cpusets::FILE.in_force().unwrap_or_default();
             let set = site.set(named.name.as_str(), who);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
             Some(StepCpuset::Given(Given {

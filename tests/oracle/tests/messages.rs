@@ -11,7 +11,7 @@ const NOT_HERE: i32 = 77;
 
 #[test]
 fn no_message_hurts_slurmd() {
-    let messages = std::env::var("BERTH_ORACLE_MESSAGES").unwrap_or("30000".into());
+    let messages = std::env::var("BERTH_ORACLE_MESSAGES").unwrap_or("10000".into());
     let mut fuzz = Command::new(env!("CARGO_BIN_EXE_launch-fuzz"));
     fuzz.args(["--messages", &messages]);
     if let Ok(seed) = std::env::var("BERTH_ORACLE_SEED") {

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     // The machine changes its cgroups over, and slurmstepds are killed: no host for that.
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!(
-            "berth-confine: only inside a machine of ci/vm: ci/vm run -- target/release/berth-confine"
+            "berth-confine: only inside a machine of ci/vm: ci/vm run -- target/debug/berth-confine"
         );
         return ExitCode::from(2);
     }

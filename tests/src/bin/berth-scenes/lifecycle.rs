@@ -210,7 +210,7 @@ pub fn unknown_line() -> Outcome {
     let line = line.join(".");
     let here = std::env::current_exe().map_err(|why| why.to_string())?;
     let built = here.ancestors().nth(2).unwrap_or(&here);
-    let object = built.join(format!("without-{line}/release/libtask_berth.so"));
+    let object = built.join(format!("without-{line}/debug/libtask_berth.so"));
     if !object.is_file() {
         return Err(format!(
             "{} is not built (ci/vm-matrix does)",

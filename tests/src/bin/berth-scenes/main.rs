@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     // CPUs go offline here, slurmds are ended and munged's usual place is taken: no host for that.
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!(
-            "berth-scenes: only inside a machine of ci/vm: ci/vm run -- target/release/berth-scenes"
+            "berth-scenes: only inside a machine of ci/vm: ci/vm run -- target/debug/berth-scenes"
         );
         return ExitCode::from(2);
     }

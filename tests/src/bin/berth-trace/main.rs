@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     };
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!(
-            "berth-trace: only inside a machine of ci/vm: ci/vm run -- target/release/berth-trace"
+            "berth-trace: only inside a machine of ci/vm: ci/vm run -- target/debug/berth-trace"
         );
         return ExitCode::from(2);
     }
