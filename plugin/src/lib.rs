@@ -4,7 +4,7 @@
 //! wait differs by process. Read [`hooks`] first: every entry point is a guard and a call.
 //! In srun, sbatch and salloc it calls [`submit`]; in slurmd [`slurmd`], which plans; in
 //! slurmstepd [`stepd`], which reads the masks back and binds the tasks. These use
-//! [`planning`], [`message`] and [`site`]. `berth-placement` computes the plans.
+//! [`step`] and [`site`]. `berth-placement` computes the plans.
 //!
 //! It runs inside slurmd as root: nothing may panic on purpose, print, or end the process.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -20,9 +20,8 @@
 )]
 
 mod hooks;
-mod message;
-mod planning;
 mod site;
 mod slurmd;
+mod step;
 mod stepd;
 mod submit;

@@ -6,9 +6,9 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
-use crate::message::cpuset_size;
-use crate::message::options::Own;
-use crate::message::routes::OVERLAP;
+use crate::step::cpuset_size;
+use crate::step::options::Own;
+use crate::step::routes::OVERLAP;
 use crate::stepd::state::STATE;
 use crate::submit::option;
 

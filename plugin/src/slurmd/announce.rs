@@ -12,10 +12,10 @@ use berth_site::SiteRules;
 use berth_site::announcement::Announcement;
 use slurm_sys::{Layout, Slurm};
 
-use crate::planning::convert;
 use crate::site::settings::{self, Quarantine, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::{complaints, cpusets, discovery, pools};
+use crate::step::convert;
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);

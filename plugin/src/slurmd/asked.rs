@@ -6,16 +6,16 @@ use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
-use crate::message::options::{Own, Texts};
-use crate::message::step::Step;
-use crate::message::{inherited, routes};
-use crate::planning::ours::Ours;
-use crate::planning::{convert, device_order, memory};
 use crate::site::settings::Settings;
 use crate::site::standing::{Abi, NAME};
 use crate::slurmd::step_cpuset;
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{near, refusal};
+use crate::step::Step;
+use crate::step::options::{Own, Texts};
+use crate::step::ours::Ours;
+use crate::step::{convert, device_order, memory};
+use crate::step::{inherited, routes};
 
 /// A launch request, read once.
 pub(super) struct Asked {

@@ -15,12 +15,6 @@ use libc::c_int;
 use slurm_sys::views::Change;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
-use crate::message::handover::{Handover, InPool, Outcome};
-use crate::message::options::Own;
-use crate::message::seal::Whose;
-use crate::message::step::Step;
-use crate::message::{device_mark, names, routes};
-use crate::planning::convert;
 use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
@@ -28,6 +22,12 @@ use crate::slurmd::launch::here;
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, reserved};
+use crate::step::Step;
+use crate::step::convert;
+use crate::step::handover::{Handover, InPool, Outcome};
+use crate::step::options::Own;
+use crate::step::seal::Whose;
+use crate::step::{names, routes};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -226,7 +226,7 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
     };
     let sealed = key::sealed(handover, &whose)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    let listed = device_mark::inherited(|name, limit| batch.env_get(name, limit));
+    let listed = names::inherited(|name, limit| batch.env_get(name, limit));
     Ok(batch.env_change(&Change {
         remove_others: &listed,
         ..names::instead(set.as_slice())

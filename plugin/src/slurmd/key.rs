@@ -1,4 +1,4 @@
-//! slurmd's key, with which it marks its handover to slurmstepd ([`crate::message::seal`]).
+//! slurmd's key, with which it marks its handover to slurmstepd ([`crate::step::seal`]).
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use berth_host::StateDir;
 use berth_host::key::Key;
 use berth_placement::RefusalKind;
 
-use crate::message::handover::Handover;
-use crate::message::seal::{self, Whose};
 use crate::site::settings;
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::stop::Stop;
+use crate::step::handover::Handover;
+use crate::step::seal::{self, Whose};
 
 /// The time until a launch tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -16,18 +16,18 @@ use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::Change;
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
-use crate::message::handover::{Handover, InPool};
-use crate::message::seal::Whose;
-use crate::message::step::{CpuBindWords, Step};
-use crate::message::{bits, device_mark, names};
-use crate::planning::words::{join_bounded, name};
-use crate::planning::{convert, memory};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
 use crate::slurmd::asked::asked;
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
+use crate::step::handover::{Handover, InPool};
+use crate::step::seal::Whose;
+use crate::step::words::{join_bounded, name};
+use crate::step::{CpuBindWords, Step};
+use crate::step::{bits, names};
+use crate::step::{convert, memory};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -110,7 +110,7 @@ fn env_change(
     launch: &mut LaunchRequest<'_>,
     set: &[(&str, &str)],
 ) -> Result<(), slurm_sys::Error> {
-    let listed = device_mark::inherited(|name, limit| launch.env_get(name, limit));
+    let listed = names::inherited(|name, limit| launch.env_get(name, limit));
     launch.env_change(&Change {
         remove_others: &listed,
         ..names::instead(set)

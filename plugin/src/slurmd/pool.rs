@@ -5,10 +5,10 @@ use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_
 use berth_site::pools::Who;
 use slurm_sys::views::Credential;
 
-use crate::message::in_pool::{InPool, Member};
-use crate::planning::convert;
 use crate::site::settings::Settings;
 use crate::slurmd::pools;
+use crate::step::convert;
+use crate::step::handover::{InPool, Member};
 
 /// The job's place; none on a node without pools. If the credential cannot be read it is a normal job.
 pub(super) fn of(

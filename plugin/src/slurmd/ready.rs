@@ -10,12 +10,12 @@ use berth_site::read_settings::Complaint;
 use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
-use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, metrics, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::{abandoned, cpusets, discovery, key, pools, refresh, reserved};
+use crate::step::convert;
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.

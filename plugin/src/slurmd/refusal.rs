@@ -6,12 +6,12 @@ use berth_placement::{Allocation, RefusalKind};
 use libc::c_int;
 use slurm_sys::{LaunchRequest, Layout};
 
-use crate::message::options::Own;
-use crate::message::routes;
-use crate::planning::convert;
 use crate::site::node;
 use crate::site::standing::NAME;
 use crate::slurmd::gres;
+use crate::step::convert;
+use crate::step::options::Own;
+use crate::step::routes;
 
 /// The launch hook must not take long, so it looks at the step's first nodes and at those right
 /// before its own, among so many nodes of the job, and plans so many unlike shares.

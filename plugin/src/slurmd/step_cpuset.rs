@@ -8,14 +8,14 @@ use berth_site::cpusets::{SiteCpusets, Who};
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
 
-use crate::message::cpuset_size::{self, Size};
-use crate::message::options::Own;
-use crate::message::routes;
-use crate::message::step::CpusetWish;
-use crate::planning::convert;
-use crate::planning::cpuset::Asked;
 use crate::site::settings::Settings;
 use crate::slurmd::cpusets;
+use crate::step::CpusetWish;
+use crate::step::convert;
+use crate::step::cpuset::Asked;
+use crate::step::cpuset_size::{self, Size};
+use crate::step::options::Own;
+use crate::step::routes;
 
 /// What a step's cpuset is to be.
 pub(crate) struct Wanted {

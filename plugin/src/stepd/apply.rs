@@ -326,7 +326,7 @@ fn note(step: &mut Session, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::handover::Outcome;
+    use crate::step::handover::Outcome;
 
     #[test]
     fn texts_for_the_user_are_kept_while_the_step_is_locked() {

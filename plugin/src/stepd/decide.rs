@@ -10,12 +10,12 @@ use berth_placement::{Claims, CpusetFail, Node, Plan, Refusal, Request, plan, pl
 use slurm_sys::views::StepKind;
 use slurm_sys::{StepId, StepRecord};
 
-use crate::message::handover::{Handover, InCpuset};
-use crate::message::step::Step;
-use crate::planning::cpuset::GRACE;
-use crate::planning::ledger::{self, Door};
 use crate::site::settings;
 use crate::site::standing::Abi;
+use crate::step::Step;
+use crate::step::cpuset::GRACE;
+use crate::step::handover::{Handover, InCpuset};
+use crate::step::ledger::{self, Door};
 use crate::stepd::account::Account;
 use crate::stepd::job_cpuset::{self, JobCpuset, Wanted};
 use crate::stepd::own_node;

@@ -16,7 +16,7 @@ use proptest::sample::Index;
 
 use self::making::{config, job, machine};
 use super::*;
-use crate::message::step::CpusetWish;
+use crate::step::CpusetWish;
 
 const NODE: &str = "n1";
 

@@ -8,13 +8,13 @@ use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
 use slurm_sys::StepRecord;
 
-use crate::message::bits;
-use crate::message::handover::{Handover, InCpuset, Outcome};
-use crate::message::step::{CpuBindWords, Step};
-use crate::planning::memory;
-use crate::planning::words::{join, name};
 use crate::site::settings;
 use crate::site::standing::Abi;
+use crate::step::bits;
+use crate::step::handover::{Handover, InCpuset, Outcome};
+use crate::step::memory;
+use crate::step::words::{join, name};
+use crate::step::{CpuBindWords, Step};
 use crate::stepd::account::Account;
 use crate::stepd::decide::{self, Decided, Failed, Who};
 use crate::stepd::job_cpuset::{self, JobCpuset};

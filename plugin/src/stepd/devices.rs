@@ -5,10 +5,10 @@ use berth_placement::answer::device_mark::mark;
 use berth_placement::{DeviceOrder, DeviceVariables};
 use slurm_sys::StepRecord;
 
-use crate::message::device_mark::LIST_BYTES;
-use crate::message::handover::Handover;
-use crate::message::names;
-use crate::planning::words::join_bounded;
+use crate::step::handover::Handover;
+use crate::step::names;
+use crate::step::names::LIST_BYTES;
+use crate::step::words::join_bounded;
 use crate::stepd::task_env::Entries;
 
 /// Each task's variables, by its local id.

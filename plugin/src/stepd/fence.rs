@@ -12,8 +12,8 @@ use berth_placement::request::cpuset::Keyword;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
-use crate::message::handover::InCpuset;
-use crate::planning::words::name;
+use crate::step::handover::InCpuset;
+use crate::step::words::name;
 use crate::stepd::leaf::{Leaf, trace};
 
 /// The last process of a task may still be on its way out: so often, and so long each time.

@@ -4,10 +4,10 @@ use berth_placement::sets::limits::MAX_CPUS;
 use berth_placement::{CpuSet, List, Mode};
 use slurm_sys::StepRecord;
 
-use crate::message::handover::Handover;
-use crate::planning::convert;
-use crate::planning::words::name;
 use crate::site::standing::Abi;
+use crate::step::convert;
+use crate::step::handover::Handover;
+use crate::step::words::name;
 use crate::stepd::session::Intent;
 
 /// The message's masks, limited to the step's own CPUs and to what a level gives beyond them, and a text on the CPUs that were left out.

@@ -11,9 +11,9 @@ use berth_placement::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::message::handover::InCpuset;
-use crate::message::step::CpusetWish;
-use crate::planning::ledger::{job_cpus, others};
+use crate::step::CpusetWish;
+use crate::step::handover::InCpuset;
+use crate::step::ledger::{job_cpus, others};
 
 /// A job's cpuset, as its last step left it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

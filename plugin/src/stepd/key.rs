@@ -1,4 +1,4 @@
-//! slurmd's key, which slurmstepd reads to check slurmd's marks ([`crate::message::seal`]).
+//! slurmd's key, which slurmstepd reads to check slurmd's marks ([`crate::step::seal`]).
 
 use std::io::ErrorKind;
 

@@ -5,9 +5,9 @@ use berth_host::{StateDir, machine_file};
 use berth_placement::{Node, Rules};
 use slurm_sys::SlurmdConf;
 
-use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
+use crate::step::convert;
 
 /// The node as slurmd plans on it.
 ///

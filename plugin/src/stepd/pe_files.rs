@@ -11,8 +11,8 @@ use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use berth_srun::host_list::{Most, expand};
 use berth_srun::node_counts::each_node;
 
-use crate::message::names;
 use crate::site::settings;
+use crate::step::names;
 use crate::stepd::first_task::FirstTask;
 use crate::stepd::job_env::Spank;
 use crate::stepd::pe_texts::{Hosts, Texts};

@@ -13,11 +13,9 @@ use berth_placement::pools::Full;
 use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
-use crate::message::handover::Handover;
-use crate::message::in_pool::{InPool, Member};
-use crate::planning;
-use crate::planning::words::name;
 use crate::site::{metrics, settings};
+use crate::step::handover::{Handover, InPool, Member};
+use crate::step::words::name;
 use crate::stepd::pool_fit::fits;
 use crate::stepd::pool_used::Used;
 use crate::stepd::pool_weight::{
@@ -226,7 +224,7 @@ fn come(
         Err(why) => return Came::Unknown(why.to_string()),
     };
     let entry = Entry {
-        step: planning::ledger::step(record.step_id()),
+        step: crate::step::ledger::step(record.step_id()),
         pool: true,
         tasks: record.node_tasks(),
         uid: record.uid(),
@@ -236,7 +234,7 @@ fn come(
     };
     let written = || -> Result<(Result<Held, Full>, Weighed), String> {
         let text = |why: LedgerError| why.to_string();
-        let ledger = planning::ledger::open(&dir)?;
+        let ledger = crate::step::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
             // While another of its steps is in, that one's weight is the job's.

@@ -5,7 +5,7 @@ use berth_host::ledger::{self, Entry};
 use berth_placement::CpuSet;
 use berth_placement::pools::{Full, Room};
 
-use crate::message::in_pool::Member;
+use crate::step::handover::Member;
 
 /// Whether there is room. A job that is in already stays in. Slurm gives a suspended job's CPUs to other jobs, so it leaves
 /// room in its pool; its cores stay those of pools, for it may be resumed beside whoever comes now.

@@ -11,13 +11,13 @@ use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
 
-use crate::message::handover::{Handover, Outcome};
-use crate::message::names;
-use crate::message::options::Texts;
-use crate::message::seal::{self, Whose};
-use crate::planning::words::{name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
+use crate::step::handover::{Handover, Outcome};
+use crate::step::names;
+use crate::step::options::Texts;
+use crate::step::seal::{self, Whose};
+use crate::step::words::{name, switched_off_note};
 use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;

@@ -5,7 +5,7 @@ use berth_placement::CpuSet;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{Layout, StepRecord};
 
-use crate::message::names;
+use crate::step::names;
 
 /// The fixed words of a step's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use berth_host::cgroup::JobFolders;
 use berth_host::metrics::Count;
 use berth_placement::CpuSet;
 
-use crate::message::handover::Outcome;
+use crate::step::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::report;

@@ -11,13 +11,13 @@ use berth_placement::{
 use slurm_sys::views::StepKind;
 use slurm_sys::{Layout, StepId};
 
-use crate::message::options::{Own, Texts};
-use crate::message::step::Step;
-use crate::message::{names, routes};
-use crate::planning::ours::Ours;
-use crate::planning::words::switched_off_note;
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
+use crate::step::Step;
+use crate::step::options::{Own, Texts};
+use crate::step::ours::Ours;
+use crate::step::words::switched_off_note;
+use crate::step::{names, routes};
 use crate::stepd::account::Account;
 use crate::stepd::decide::{self, Failed};
 use crate::stepd::fence::Fences;

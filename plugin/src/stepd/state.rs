@@ -15,9 +15,9 @@ use berth_host::StateDir;
 use berth_host::job_files::Living;
 use berth_host::key::Key;
 
-use crate::message::handover::Outcome;
-use crate::message::options::{Own, Texts};
 use crate::site::{metrics, standing};
+use crate::step::handover::Outcome;
+use crate::step::options::{Own, Texts};
 use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 

@@ -8,7 +8,7 @@ use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::request::grid_engine::{Instance, Strategy};
 use berth_placement::{Binding, Chosen, CpuId, CpuSet, Node};
 
-use crate::message::names;
+use crate::step::names;
 
 /// One task's entries.
 pub(crate) type Entries = Vec<(&'static str, String)>;

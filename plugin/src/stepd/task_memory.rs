@@ -13,10 +13,10 @@ use libc::c_int;
 use slurm_sys::views::ChildIds;
 use slurm_sys::{SUCCESS, SlurmdConf, StepRecord};
 
-use crate::planning::memory::mem_bind;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::standing::Abi;
+use crate::step::memory::mem_bind;
 use crate::stepd::report;
 use crate::stepd::stack_line::{Hex, StackLine};
 

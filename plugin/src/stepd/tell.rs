@@ -9,11 +9,11 @@ use berth_placement::request::grid_engine::Instance;
 use slurm_sys::views::{Change, StepKind};
 use slurm_sys::{SlurmdConf, StepRecord};
 
-use crate::message::handover::{Handover, Outcome, Served};
-use crate::message::in_pool::Member;
-use crate::message::names;
 use crate::site::node;
 use crate::site::standing::Abi;
+use crate::step::handover::Member;
+use crate::step::handover::{Handover, Outcome, Served};
+use crate::step::names;
 use crate::stepd::devices::Devices;
 use crate::stepd::own_node;
 use crate::stepd::pe_hooks;
@@ -172,7 +172,7 @@ fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> Cores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::in_pool::InPool;
+    use crate::step::handover::InPool;
 
     /// A member with eight hardware threads, where Slurm's CPU has some of them.
     fn told(threads: u32, cpus: &str) -> Vec<(&'static str, String)> {

@@ -7,8 +7,8 @@ use berth_placement::sets::limits::WORD_BYTES;
 use slurm_spank::SpankHandle;
 use slurm_sys::StepRecord;
 
-use crate::planning::ours::Ours;
 use crate::site::standing::Abi;
+use crate::step::ours::Ours;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::{own_cpus, own_node, spank_only, task_memory};

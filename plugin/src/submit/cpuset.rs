@@ -1,6 +1,6 @@
 //! `--cpuset` in the submitting command: how many CPUs it means on each node, whose it is, and what can
 //! never be served. Slurm tells the nodes only the option's text, so the rest travels in an option of berth's
-//! own ([`crate::message::cpuset_size`]).
+//! own ([`crate::step::cpuset_size`]).
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use berth_placement::CpusetRequest;
 use berth_srun::options::Own;
 use berth_srun::submission::{Words, cpuset};
 
-use crate::message::cpuset_size::{OPTION, Size};
+use crate::step::cpuset_size::{OPTION, Size};
 
 /// What an outer command requested, before this command's own words take its place.
 static OUTER: OnceLock<Option<String>> = OnceLock::new();

@@ -14,11 +14,11 @@ use berth_srun::submission::{Words, never_fits};
 use berth_srun::{OwnRequest, Release};
 use slurm_sys::{SlurmConf, Symbols};
 
-use crate::message::cpuset_size::OPTION;
-use crate::message::options::{Own, Texts};
-use crate::planning::ours::Ours;
 use crate::site::settings;
 use crate::site::standing::{self, NAME};
+use crate::step::cpuset_size::OPTION;
+use crate::step::options::{Own, Texts};
+use crate::step::ours::Ours;
 use crate::submit::{cpuset, partition};
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.

@@ -11,9 +11,9 @@ use berth_placement::request::cpuset::Dynamic;
 use berth_placement::strategy::cpuset::{Resume, Resumed, moved};
 use berth_placement::{Allocation, CoreIdx, CpuSet, CpusetRequest, Node, Owned, Request};
 
-use crate::message::handover::InCpuset;
 use crate::site::settings;
 use crate::site::standing::Abi;
+use crate::step::handover::InCpuset;
 use crate::stepd::own_node;
 use crate::stepd::state::STATE;
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 use berth_host::bell::Bell;
 use slurm_sys::StepRecord;
 
-use crate::planning::ledger;
 use crate::site::standing::Abi;
+use crate::step::ledger;
 use crate::stepd::our_thread::OurThread;
 use crate::stepd::session::Session;
 use crate::stepd::state::STATE;

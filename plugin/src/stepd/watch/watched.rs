@@ -12,7 +12,7 @@ use berth_host::cgroup::freezer::Events;
 use berth_placement::strategy::cpuset::{memory_nodes, moved};
 use berth_placement::{CpuSet, SetMemory};
 
-use crate::planning::cpuset::GRACE;
+use crate::step::cpuset::GRACE;
 use crate::stepd::leaf::{Leaf, Ours};
 use crate::stepd::watch::beside::Begins;
 use crate::stepd::watch::choice::{Accepts, Cpuset, Found, Glance};

@@ -8,7 +8,7 @@ use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::{Binding, Confine, Mapping, Near, PoolWish, Request};
 use berth_srun::OwnRequest;
 
-use crate::message::options::{Own, Texts};
+use crate::step::options::{Own, Texts};
 
 /// What berth's own options request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

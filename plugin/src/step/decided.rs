@@ -2,11 +2,11 @@
 
 use berth_placement::{CpuSet, Level, Plan, Request, Rule, SiteConfine, Wish};
 
-use crate::message::handover::{Handover, Outcome, Served};
-use crate::message::inherited;
-use crate::message::step::Step;
-use crate::planning::device_order;
-use crate::planning::words::{describe, join_bounded, rule};
+use crate::step::Step;
+use crate::step::device_order;
+use crate::step::handover::{Handover, Outcome, Served};
+use crate::step::inherited;
+use crate::step::words::{describe, join_bounded, rule};
 
 impl Handover {
     /// Adds a plan's decision, and what the user should know of it before what is known already.

@@ -7,7 +7,7 @@ use berth_placement::request::cpuset::{Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
 
-use crate::message::cpuset_size::Size;
+use crate::step::cpuset_size::Size;
 
 /// How long a job that is being suspended may take to stop: Slurm's default `suspend_grace_time`, and 3 s. No layout
 /// table has the site's own.

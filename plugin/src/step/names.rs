@@ -2,6 +2,7 @@
 //! from a user's environment before it writes its own. Those that request something are the user's
 //! and stay.
 
+use berth_placement::answer::device_mark;
 use slurm_sys::views::Change;
 
 /// The prefix of berth's variables.
@@ -18,7 +19,7 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    /// slurmd's decision for slurmstepd ([`crate::message::handover`]).
+    /// slurmd's decision for slurmstepd ([`crate::step::handover`]).
     HANDOVER = "HANDOVER",
     /// Whether the step is bound.
     BOUND = "BOUND",
@@ -34,7 +35,7 @@ outcomes! {
     NOTE = "NOTE",
     /// The cores that a `--binding` chose for a task.
     BINDING_CORES = "BINDING_CORES",
-    /// The mark of the step's list of masks ([`crate::message::inherited`]); empty for none.
+    /// The mark of the step's list of masks ([`crate::step::inherited`]); empty for none.
     CPU_BIND = "CPU_BIND",
     /// Each task's node mask, by local id; the text that is also the message's.
     MEM = "MEM",
@@ -63,4 +64,17 @@ pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
         set,
         reserve: &[],
     }
+}
+
+/// Bytes of a list of devices. A longer one is not read.
+pub(crate) const LIST_BYTES: usize = 16 << 10;
+/// Bytes of a mark: the lists of all vendors fit.
+const MARK_BYTES: usize = 4 * LIST_BYTES;
+
+/// The variables that are not this step's. `get` reads a variable that has at most so many bytes.
+pub(crate) fn inherited(get: impl Fn(&str, usize) -> Option<String>) -> Vec<&'static str> {
+    let Some(mark) = get(DEVICES, MARK_BYTES) else {
+        return Vec::new();
+    };
+    device_mark::inherited(&mark, |name| get(name, LIST_BYTES)).collect()
 }

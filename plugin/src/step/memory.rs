@@ -9,7 +9,7 @@ use berth_srun::Release;
 use berth_srun::spelling;
 use slurm_sys::{LaunchRequest, Layout};
 
-use crate::message::names;
+use crate::step::names;
 
 const UNAVAILABLE: &str = "memory binding is not available on this node (its kernel was built \
                            without NUMA); --mem-bind is not applied: leave it out, or ask for \

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use berth_placement::{Fix, Fixes, Message, Mode, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-use crate::message::{hex, names};
+use crate::step::{names, seal};
 
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
@@ -53,7 +53,7 @@ fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
     for entry in list {
         entry.hash(&mut mix);
     }
-    hex::digits(mix.finish().to_be_bytes())
+    seal::digits(mix.finish().to_be_bytes())
 }
 
 /// A hash that is quick and the same in every build, because the mark outlives this process.

@@ -12,8 +12,8 @@ use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
 use super::*;
-use crate::message::in_pool::Member;
-use crate::message::step::{CpuBindWords, CpusetWish, GpusGiven};
+use crate::step::handover::Member;
+use crate::step::{CpuBindWords, CpusetWish, GpusGiven};
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;

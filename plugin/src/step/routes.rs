@@ -6,9 +6,9 @@ use std::ffi::CStr;
 
 use slurm_sys::views::SpankOption;
 
-use crate::message::cpuset_size::{OPTION as SIZE, Size};
-use crate::message::options::{Own, Texts};
 use crate::site::standing::NAME;
+use crate::step::cpuset_size::{OPTION as SIZE, Size};
+use crate::step::options::{Own, Texts};
 
 /// Informs slurmd that a step was started with `--overlap`, which no record of Slurm shows.
 pub(crate) const OVERLAP: &CStr = c"berth-overlap";

@@ -6,8 +6,7 @@ use berth_host::key::{Key, Mark};
 use berth_placement::sets::limits::HANDOVER_BYTES;
 use slurm_sys::StepId;
 
-use crate::message::handover::Handover;
-use crate::message::hex;
+use crate::step::handover::Handover;
 
 /// The first word. Another number means that the handover's fields have another meaning.
 const VERSION: &str = "3";
@@ -26,7 +25,7 @@ pub(crate) const MOST: usize = HANDOVER_BYTES + 1 + 2 * size_of::<u128>();
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
     let fields = handover.text();
     let Mark(mark) = mark(VERSION, &fields, whose, key);
-    [VERSION, " ", &hex::digits(mark.to_be_bytes()), " ", &fields].concat()
+    [VERSION, " ", &digits(mark.to_be_bytes()), " ", &fields].concat()
 }
 
 /// The handover in a variable, if slurmd has marked it for this step.
@@ -60,12 +59,22 @@ fn mark(version: &str, fields: &str, whose: &Whose<'_>, key: &Key) -> Mark {
     ])
 }
 
+/// Two small hexadecimal digits for each byte.
+pub(crate) fn digits<const BYTES: usize>(bytes: [u8; BYTES]) -> String {
+    let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
+    let mut digits = [[b'0'; 2]; BYTES];
+    for (pair, byte) in digits.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 0xf)];
+    }
+    String::from_utf8(digits.as_flattened().to_vec()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use slurm_sys::views::StepKind;
 
     use super::*;
-    use crate::message::handover::Outcome;
+    use crate::step::handover::Outcome;
 
     #[test]
     fn a_mark_holds_for_one_step_of_one_user_on_one_node() {
@@ -128,5 +137,10 @@ mod tests {
         assert_eq!(told, "another release of berth wrote it");
         let longer = sealed(&Handover::default(), &whose, &key) + " own=0-99";
         assert!(opened(&longer, &whose, &key).is_err());
+    }
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(digits([0xff, 0x00, 0x09, 0x1a, 0xf0]), "ff00091af0");
     }
 }

@@ -1,16 +1,15 @@
 //! slurmd's words to slurmstepd about a step, in one variable of the launch message: a decision, or a wish that
-//! slurmstepd decides beside other steps. slurmd marks it with its key ([`crate::message::seal`]); slurmstepd trusts
+//! slurmstepd decides beside other steps. slurmd marks it with its key ([`crate::step::seal`]); slurmstepd trusts
 //! nothing else. In: a value. Out: JSON, and back. Fields with unknown names are ignored, so that a release can add some.
 
 use std::str::FromStr;
 
+use berth_host::ledger::Cpuset;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CpuSet, DeviceOrder, MemBind};
+use berth_placement::{Binding, Chosen, CpuSet, DeviceOrder, MemBind, NodeSet, SetMemory};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::message::in_cpuset::InCpuset;
-pub(crate) use crate::message::in_pool::InPool;
-use crate::message::step::Step;
+use crate::step::Step;
 
 /// The texts of most steps are shorter.
 const USUAL: usize = 512;
@@ -36,7 +35,7 @@ pub(crate) enum Outcome {
 #[serde(default)]
 pub(crate) struct Handover {
     pub outcome: Outcome,
-    /// Hash of the list that the message carries ([`crate::message::inherited`]); empty for none.
+    /// Hash of the list that the message carries ([`crate::step::inherited`]); empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub list: String,
     /// The step's CPUs; no task is bound to others, except to those in `beyond`.
@@ -82,6 +81,68 @@ pub(crate) struct Handover {
 pub(crate) struct Served {
     pub binding: Binding,
     pub chosen: Chosen,
+}
+
+/// A cpuset that a step runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InCpuset {
+    pub cpus: CpuSet,
+    /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
+    pub line: String,
+    /// Its memory nodes, and what they mean.
+    pub mems: NodeSet,
+    pub memory: SetMemory,
+    /// Its entry in the ledger; the site's own cpusets have none.
+    pub held: Option<Cpuset>,
+    /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
+    pub asked: String,
+    /// Whether the tasks must not wait, because a debugger starts them.
+    pub is_debugged: bool,
+}
+
+/// A job on a node with pools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InPool {
+    /// The weight of every job that is in no pool.
+    pub others: u32,
+    /// The pool that the job is in, if it fits in.
+    pub member: Option<Member>,
+}
+
+/// A job that is in a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Member {
+    /// The pool's name.
+    pub name: String,
+    /// The most hardware threads of all of its jobs.
+    pub limit: u32,
+    /// The most hardware threads of all pools.
+    pub most: u32,
+    /// The job's weight.
+    pub weight: u32,
+    /// The job's CPUs on this node.
+    pub cpus: CpuSet,
+    /// The hardware threads of each CPU that Slurm counts; 0 is 1.
+    pub threads: u32,
+    /// The variable that tells a task its number of CPUs.
+    pub export: String,
+}
+
+impl Member {
+    /// Hardware threads as Slurm's CPUs.
+    pub(crate) fn slurms(&self, threads: u32) -> u32 {
+        threads.div_ceil(self.threads.max(1))
+    }
+
+    /// How many CPUs these are, as Slurm counts them.
+    pub(crate) fn count(&self, cpus: &CpuSet) -> u32 {
+        self.slurms(u32::try_from(cpus.count()).unwrap_or(u32::MAX))
+    }
+
+    /// The CPUs of the job, as Slurm counts them.
+    pub(crate) fn asked(&self) -> u32 {
+        self.count(&self.cpus)
+    }
 }
 
 impl Handover {

@@ -5,7 +5,7 @@ use berth_placement::sets::limits::TRES_BIND_BYTES;
 use berth_placement::{DeviceOrder, Near, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-use crate::message::step::GpusGiven;
+use crate::step::GpusGiven;
 
 /// What a launch request says of the step's GPUs. `are_listed`: Slurm gave it some, and lists them.
 /// Source: Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it bound to the

@@ -10,8 +10,8 @@ use berth_placement::{Mapping, Near, Note, Request, Rule, StepCpuset};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
-use crate::message::options::Texts;
-use crate::planning::ours::Ours;
+use crate::step::options::Texts;
+use crate::step::ours::Ours;
 
 /// Most rules are shorter.
 const USUAL_RULE: usize = 32;
