@@ -297,3 +297,39 @@ fn mappings_that_srun_refuses_are_wrong_values() {
     let (found, code) = rules(&["-"], "srun -n2 --map-by l3cache --bind-to core ./a");
     assert_eq!((found, code), (vec![], Some(0)));
 }
+
+/// On a whole node the level decides how many CPUs a task has: a core for four threads, or everything for each.
+#[test]
+fn threads_of_a_whole_node_have_a_cpu_each() {
+    let place = [
+        "--slurm=24.11",
+        "--machine",
+        "pack:2 core:16 pu:1",
+        "--site",
+        "exclusive",
+    ];
+    let omp = "OMP_PLACES=cores OMP_NUM_THREADS=4 srun";
+    for (line, rule, instead) in [
+        (
+            "-n8 --cpu-bind=cores ./a",
+            "openmp-threads",
+            "-n8 --cpu-bind=cores -c4 ./a",
+        ),
+        ("-n8 ./a", "nothing-bound", "-n8 -c4 ./a"),
+        (
+            "-n2 --cpu-bind=sockets ./a",
+            "",
+            "-n2 --cpu-bind=sockets ./a",
+        ),
+    ] {
+        let (line, instead) = (format!("{omp} {line}"), format!("{omp} {instead}"));
+        let (found, _) = rules(&[&place[..], &["-"]].concat(), &line);
+        let found: Vec<_> = found.iter().filter(|rule| !rule.ends_with('?')).collect();
+        assert_eq!(
+            found,
+            Vec::from_iter(Some(rule).filter(|rule| !rule.is_empty())),
+            "{line}"
+        );
+        assert_eq!(corrected(&place, &line), instead, "{line}");
+    }
+}

@@ -11,6 +11,7 @@ use berth_srun::reading::selection;
 use super::case::Case;
 use super::finding::Finding;
 use super::place::Place;
+use super::rules::openmp;
 use crate::args::{SiteNodes, SrunOptions};
 use crate::lines;
 use crate::parents::Parents;
@@ -154,6 +155,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     };
     let all = [
         Planned::unbound,
+        Planned::more_threads_than_cpus,
         Planned::more_tasks_than_cores,
         Planned::shared_core,
         Planned::noted,
@@ -191,8 +193,26 @@ impl Planned<'_> {
         if tasks == self.step.node_count() {
             return Some(finding.hint_if(true));
         }
-        let cores = finding.or(self.case.bind_to("cores"));
+        let threads = openmp::threads_of_level(self.case);
+        let threads = threads.and_then(|threads| openmp::more_cpus(self.case, threads));
+        let cores = finding.or(threads).or(self.case.bind_to("cores"));
         Some(cores.or(self.case.bind_to("threads")))
+    }
+
+    /// OpenMP's threads on a whole node, where the level gives a task fewer CPUs.
+    fn more_threads_than_cpus(&self) -> Option<Finding> {
+        let threads = openmp::threads_of_level(self.case)?;
+        let bound = self.step.plans().filter(|(_, plan)| plan.is_bound());
+        let tasks = bound.flat_map(|(_, plan)| &plan.tasks);
+        let fewest = tasks.map(|task| task.cpus.count()).min()?;
+        (fewest < threads as usize).then(|| {
+            let finding = self.case.warning(
+                "openmp-threads",
+                format!("OMP_NUM_THREADS={threads}, and a task is bound to {}", counted(fewest, "CPU")),
+                "without -c a task has what the level gives, and its threads share that; -c gives each a CPU",
+            );
+            finding.or(openmp::more_cpus(self.case, threads))
+        })
     }
 
     /// Without a level, tasks on hardware threads of one core are what srun always gives; they count only

@@ -6,7 +6,7 @@ mod launchers;
 mod lists;
 mod memory;
 pub(super) mod mpi;
-mod openmp;
+pub(super) mod openmp;
 pub(super) mod options;
 mod own;
 mod steps;

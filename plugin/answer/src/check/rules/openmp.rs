@@ -18,7 +18,7 @@ const PLACES: &[&str] = &[
 
 /// The number of threads. The outer `None` means that no variable gives it, the inner one that its value
 /// is no plain number.
-pub(super) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
+pub(in crate::check) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
     let number = set.value.split(',').next().unwrap_or_default().parse();
     if let (false, Ok(number)) = (set.is_computed, number) {
@@ -56,20 +56,15 @@ pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
 
 pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     let threads = threads(case)??;
-    let asked = case.asked.as_ref().ok()?;
     let is_given = case.has_one_of(&["cpus-per-task"]);
     let by_devices = case.has_one_of(&["cpus-per-gpu"]);
     let cpus = match fewest_in_a_mask(case) {
         Some(listed) => listed,
         None if case.is_list() || by_devices => return None,
-        // On a whole node, tasks without -c have what the level gives, which only a plan knows.
-        None if !is_given && case.is_whole() => return None,
+        None if is_level_of_whole_node(case) => return None,
         None => case.cpus_per_task()?,
     };
-    let others = ["mincpus", "gpus-per-task", "overcommit"];
-    let unsure =
-        others.iter().any(|name| case.is_set(name)) || asked.whole || !case.knows(&["cpu-bind"]);
-    (threads > cpus && !unsure).then(|| {
+    (threads > cpus && !is_unsure(case)).then(|| {
         let finding = case.warning(
             "openmp-threads",
             format!("OMP_NUM_THREADS={threads} with {}", of_cpus(case, cpus)),
@@ -90,6 +85,26 @@ pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+/// On a whole node, tasks without `-c` have what the level gives, which only a plan knows.
+fn is_level_of_whole_node(case: &Case<'_>) -> bool {
+    let counts = ["cpus-per-task", "cpus-per-gpu"];
+    case.is_whole() && !case.is_list() && !case.has_one_of(&counts)
+}
+
+/// Whether other options may give a task more CPUs than its `-c`.
+fn is_unsure(case: &Case<'_>) -> bool {
+    let others = ["mincpus", "gpus-per-task", "overcommit"];
+    let is_whole_step = case.asked.as_ref().is_ok_and(|asked| asked.whole);
+    let mut others = others.iter();
+    others.any(|name| case.is_set(name)) || is_whole_step || !case.knows(&["cpu-bind"])
+}
+
+/// The number of threads, where the level of a whole node decides how many CPUs each task has.
+pub(in crate::check) fn threads_of_level(case: &Case<'_>) -> Option<u32> {
+    let threads = threads(case)??;
+    (threads > 1 && is_level_of_whole_node(case) && !is_unsure(case)).then_some(threads)
+}
+
 fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
     match case.is_list() {
         true => format!("{cpus} CPUs in a mask"),
@@ -98,7 +113,7 @@ fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
 }
 
 /// `-c` where it stands: on the step, else on the job, which must have the CPUs first.
-fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Repair> {
+pub(in crate::check) fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Repair> {
     let option = [format!("-c{threads}")];
     let of_step = case.set(&option)?;
     let Some(job) = &case.script.job else {
