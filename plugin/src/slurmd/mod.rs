@@ -8,7 +8,6 @@ pub(crate) mod complaints;
 pub(crate) mod cpusets;
 pub(crate) mod discovery;
 pub(crate) mod gres;
-mod held;
 pub(crate) mod host;
 pub(crate) mod key;
 pub(crate) mod launch;

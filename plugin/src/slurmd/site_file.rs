@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use berth_host::StateDir;
 use berth_host::kept::Kept;
 use berth_host::site_file::{self, FileError};
 
+use crate::site::settings;
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::held;
 
 /// One of the site's files, by the key that names it.
 pub(crate) struct SiteFile<T> {
@@ -83,7 +84,9 @@ impl<T> SiteFile<T> {
     ) {
         let Some(path) = named else {
             *self.known() = None;
-            held::forget(self.kept, node_name);
+            if let Ok(dir) = dir(node_name) {
+                self.kept.forget(&dir);
+            }
             complaints::set(self.about, None, None);
             return;
         };
@@ -93,13 +96,14 @@ impl<T> SiteFile<T> {
             .and_then(|text| Ok((parse(path, &text, From::File)?, text)));
         match read {
             Ok((content, text)) => {
-                held::keep(self.kept, node_name, &text);
+                self.keep(node_name, &text);
                 complaints::set(self.about, None, doubts(&content));
                 self.put(content, path, stamp);
             }
             Err(why) => {
                 if self.known().is_none()
-                    && let Some(text) = held::text(self.kept, node_name)
+                    && let Ok(dir) = dir(node_name)
+                    && let Some(text) = self.kept.text(&dir)
                     && let Ok(content) = parse(path, &text, From::SlurmdBefore)
                 {
                     doubts(&content);
@@ -107,6 +111,13 @@ impl<T> SiteFile<T> {
                 }
                 self.complain(&why.to_string(), path);
             }
+        }
+    }
+
+    /// For the slurmd after this one, which may find a file that does not hold.
+    fn keep(&self, node_name: &str, text: &[u8]) {
+        if let Err(why) = dir(node_name).and_then(|dir| self.kept.put(&dir, text)) {
+            log::debug!("{why}");
         }
     }
 
@@ -130,4 +141,9 @@ impl<T> SiteFile<T> {
             log::error!("{why}");
         }
     }
+}
+
+fn dir(node_name: &str) -> Result<StateDir, String> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    dir.map_err(|why| why.to_string())
 }

@@ -15,7 +15,7 @@ use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::fence::Fences;
-use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::own_node::own_cpus;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;

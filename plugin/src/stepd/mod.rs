@@ -17,7 +17,6 @@ pub(crate) mod key;
 pub(crate) mod leaf;
 pub(crate) mod node_facts;
 pub(crate) mod our_thread;
-pub(crate) mod own_cpus;
 pub(crate) mod own_node;
 pub(crate) mod pe_files;
 pub(crate) mod pe_hooks;

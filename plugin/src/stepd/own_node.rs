@@ -1,9 +1,9 @@
-//! This node for slurmstepd: slurmd's shape, and the machine from slurmd's file.
+//! This node for slurmstepd, and the step's own CPUs without a plan: slurmd's shape, and the machine from slurmd's file.
 //! Without Slurm's private records the file is all there is.
 
 use berth_host::{StateDir, machine_file};
-use berth_placement::{Node, Rules};
-use slurm_sys::SlurmdConf;
+use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request, Rules};
+use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
@@ -47,4 +47,27 @@ pub(crate) fn public() -> Result<Node, String> {
         kind.unwrap_or_default(),
         Rules::default(),
     ))
+}
+
+/// CPUs of the step's cores. They are tried if the kernel refuses a mask.
+pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
+    let Ok(node) = now(slurm, &record.node_name().unwrap_or_default()) else {
+        return CpuSet::new();
+    };
+    let cores = record.step_alloc_cores().unwrap_or_default();
+    let cores = CpuSet::from_list(&cores);
+    cores.map_or_else(|_| CpuSet::new(), |cores| of_cores(&node, &cores))
+}
+
+/// CPUs of some cores, as Slurm numbers them, without those that the site reserves.
+pub(crate) fn of_cores(node: &Node, cores: &CpuSet) -> CpuSet {
+    let request = Request {
+        allocation: Allocation::Cores {
+            cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
+            configured: u32::MAX,
+        },
+        reserved: settings::current().reserved.clone(),
+        ..Request::default()
+    };
+    Owned::of(&request, node).cpus
 }

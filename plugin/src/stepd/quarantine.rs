@@ -9,8 +9,8 @@ use slurm_sys::Layout;
 
 use crate::site::settings::{self, Quarantine as Setting};
 use crate::site::{node, standing};
-use crate::stepd::own_cpus::of_cores;
 use crate::stepd::own_node;
+use crate::stepd::own_node::of_cores;
 use crate::stepd::session::{Adopts, Quarantine};
 use crate::stepd::state::STATE;
 

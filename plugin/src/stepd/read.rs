@@ -20,7 +20,7 @@ use crate::step::seal::{self, Whose};
 use crate::step::words::{name, switched_off_note};
 use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
-use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::own_node::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{

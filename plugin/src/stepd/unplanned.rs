@@ -11,7 +11,7 @@ use crate::site::standing::Abi;
 use crate::step::ours::Ours;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
-use crate::stepd::{own_cpus, own_node, spank_only, task_memory};
+use crate::stepd::{own_node, spank_only, task_memory};
 
 /// Slurm's variable with what `--cpu-bind` chooses, and what chooses CPUs there. Source: `slurm_sprint_cpu_bind_type`.
 const CPU_BIND_TYPE: &str = "SLURM_CPU_BIND_TYPE";
@@ -78,7 +78,7 @@ fn not_applied(asked: &[&str]) -> String {
 fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
     let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
-    let cpus = own_cpus::of_cores(&own_node::public()?, &cores);
+    let cpus = own_node::of_cores(&own_node::public()?, &cores);
     if cpus.is_empty() {
         return Err(format!(
             "the machine file has none of the step's cores {list}"
