@@ -10,6 +10,7 @@ pub mod check;
 pub mod columns;
 pub mod fact;
 pub mod hwloc;
+pub mod json;
 pub mod lines;
 mod nodes;
 pub mod parents;
@@ -21,6 +22,7 @@ pub mod reader;
 pub mod shell;
 mod srun_options;
 pub mod text;
+pub mod topo;
 pub mod world;
 
 pub use fact::{By, Fact};

@@ -11,7 +11,8 @@ use berth_answer::text;
 use crate::Failure;
 use crate::args::{AdviseArgs, usage};
 use crate::here::HOST;
-use crate::{json, say};
+use crate::say;
+use berth_answer::json;
 
 /// Runs the subcommand.
 ///

@@ -12,7 +12,7 @@ use berth_host::script_file::MOST;
 
 use crate::args::{CheckArgs, CheckFormat};
 use crate::here::Host;
-use crate::json;
+use berth_answer::json;
 use crate::say;
 
 /// Programs whose lines are understood.

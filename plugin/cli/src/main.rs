@@ -12,7 +12,6 @@ mod discover;
 mod doctor;
 mod env;
 mod here;
-mod json;
 mod man;
 mod plan;
 mod reload;

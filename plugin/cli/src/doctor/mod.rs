@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::{DoctorArgs, StatusFormat};
-use crate::json;
+use berth_answer::json;
 use crate::say;
 use crate::state_nodes::nodes_of;
 use berth_answer::columns::write_rows;

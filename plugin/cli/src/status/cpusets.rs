@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::free;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::json;
+use berth_answer::json;
 use crate::say;
 use berth_answer::columns::write_rows;
 

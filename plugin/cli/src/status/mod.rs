@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::json;
+use berth_answer::json;
 use crate::say;
 use crate::state_nodes::{no_nodes, nodes_of};
 use berth_answer::columns::{write_named, write_rows};

@@ -2,54 +2,24 @@
 
 use std::io::Write;
 
-use berth_placement::topology::presets::{PRESETS, Preset};
-use serde::Serialize;
+use berth_answer::json;
+use berth_answer::topo::Known;
 
 use crate::args::TopoFormat;
-use crate::{Failure, json, say};
+use crate::{Failure, say};
 
 /// The word in the place of a machine.
 pub(super) const LIST: &str = "list";
 
-#[derive(Serialize)]
-struct Known {
-    name: &'static str,
-    sockets: u32,
-    cores_per_socket: u32,
-    threads_per_core: u32,
-    numa_nodes: u32,
-    l3_caches: u32,
-    gpus: u32,
-    words: &'static str,
-    source: &'static str,
-}
-
-impl Known {
-    fn of(preset: &Preset) -> Self {
-        let [sockets, cores_per_socket, threads_per_core] = preset.size();
-        Self {
-            name: preset.name,
-            sockets,
-            cores_per_socket,
-            threads_per_core,
-            numa_nodes: preset.numa_count(),
-            l3_caches: preset.cache_count(),
-            gpus: preset.gpu_count(),
-            words: preset.words,
-            source: preset.source,
-        }
-    }
-
-    fn line(&self) -> String {
-        let shape = [self.sockets, self.cores_per_socket, self.threads_per_core];
+fn line_of(known: &Known) -> String {
+        let shape = [known.sockets, known.cores_per_socket, known.threads_per_core];
         let shape = shape.map(|count| count.to_string()).join(":");
-        let counts = [self.numa_nodes, self.l3_caches, self.gpus];
+        let counts = [known.numa_nodes, known.l3_caches, known.gpus];
         line(
-            [self.name, &shape],
+            [known.name, &shape],
             counts.map(|count| count.to_string()),
-            self.words,
+            known.words,
         )
-    }
 }
 
 /// A line of the list. A name is never broken, because it is copied.
@@ -63,7 +33,7 @@ fn line(names: [&str; 2], [numa, caches, gpus]: [String; 3], words: &str) -> Str
 /// # Errors
 /// An output that cannot be written.
 pub(super) fn write(format: TopoFormat) -> Result<(), Failure> {
-    let all: Vec<_> = PRESETS.iter().map(Known::of).collect();
+    let all = Known::all();
     if format == TopoFormat::Json {
         return json::write(&mut say::output(), "berth-machines", "machines", &all);
     }
@@ -71,7 +41,7 @@ pub(super) fn write(format: TopoFormat) -> Result<(), Failure> {
     let counts = ["NUMA", "L3", "GPUs"].map(String::from);
     writeln!(out, "{}", line(["name", "S:C:T"], counts, "node"))?;
     for one in &all {
-        writeln!(out, "{}", one.line())?;
+        writeln!(out, "{}", line_of(one))?;
     }
     Ok(out.flush()?)
 }

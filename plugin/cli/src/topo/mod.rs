@@ -2,7 +2,6 @@
 //! for each core and each device, a picture; CPUs that are offline, isolated or not allowed are
 //! shown as such.
 
-mod document;
 mod known;
 mod table;
 
@@ -18,6 +17,7 @@ use crate::{Failure, devices, here, say};
 use berth_answer::picture::svg::{self, Caption};
 use berth_answer::picture::{self as pictures, Picture};
 use berth_answer::plan::socket_kind;
+use berth_answer::topo::{Apart, Document};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         found = devices::add(found, Devices::Sysfs);
     }
     let apart = match found.this_system {
-        true => Apart::here(),
+        true => apart_here(),
         false => Apart::default(),
     };
     let offline = &apart.offline;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         }
         TopoFormat::Svg => out.write_all(picture(&found, kind, offline).as_bytes())?,
         TopoFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &document::Document::of(&found, kind, &apart))?;
+            serde_json::to_writer_pretty(&mut out, &document(&found, kind, &apart))?;
             writeln!(out)?;
         }
     }
@@ -70,22 +70,12 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
 }
 
 /// CPUs of this system that are not as the others.
-#[derive(Default)]
-struct Apart {
-    /// Only the running kernel knows them.
-    offline: CpuSet,
-    /// `reserved=`, where slurmd with berth runs.
-    reserved: CpuSet,
-}
-
-impl Apart {
-    fn here() -> Self {
-        let node = here::node();
-        let rules = node.as_ref().and_then(|node| node.rules.as_ref());
-        Self {
-            offline: list("offline"),
-            reserved: rules.map(SiteRules::reserved).unwrap_or_default(),
-        }
+fn apart_here() -> Apart {
+    let node = here::node();
+    let rules = node.as_ref().and_then(|node| node.rules.as_ref());
+    Apart {
+        offline: list("offline"),
+        reserved: rules.map(SiteRules::reserved).unwrap_or_default(),
     }
 }
 
@@ -93,6 +83,11 @@ impl Apart {
 fn list(name: &str) -> CpuSet {
     let text = std::fs::read_to_string(format!("{KERNEL}/{name}")).unwrap_or_default();
     CpuSet::from_list(text.trim()).unwrap_or_default()
+}
+
+/// Its numbers.
+fn document<'a>(found: &'a Discovered, kind: SocketKind, apart: &Apart) -> Document<'a> {
+    Document::of(&found.source, &found.machine, &found.notes, kind, apart)
 }
 
 /// The node as a picture for documents.

@@ -5,11 +5,11 @@ use std::io::Write;
 use berth_discover::Discovered;
 use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, SocketKind};
 
-use super::Apart;
-use super::document::Document;
+use super::document;
 use crate::Failure;
 use crate::say;
 use berth_answer::columns::{write_named, write_rows};
+use berth_answer::topo::{Apart, DeviceRow, Document, Kind};
 
 pub(super) fn write(
     out: &mut impl Write,
@@ -17,7 +17,7 @@ pub(super) fn write(
     kind: SocketKind,
     apart: &Apart,
 ) -> Result<(), Failure> {
-    let (machine, all) = (&found.machine, Document::of(found, kind, apart));
+    let (machine, all) = (&found.machine, document(found, kind, apart));
     let forbidden = machine.cpus().difference(machine.allowed());
     let mut lines = vec![
         (
@@ -85,7 +85,7 @@ fn kinds(all: &Document) -> Vec<String> {
     if all.kinds.len() < 2 {
         return Vec::new();
     }
-    let line = |kind: &super::document::Kind| {
+    let line = |kind: &Kind| {
         let rank = kind.rank.map(|rank| format!("rank={rank}"));
         let infos = kind
             .infos
@@ -147,7 +147,7 @@ fn cores(
 fn devices(all: &Document) -> Vec<Vec<String>> {
     let head = ["device", "PCI", "names", "NUMA", "CPUs"].map(String::from);
     let mut rows = vec![head.to_vec()];
-    let near = |device: &&super::document::DeviceRow| device.kind != DeviceKind::Other.name();
+    let near = |device: &&DeviceRow| device.kind != DeviceKind::Other.name();
     for device in all.devices.iter().filter(near) {
         rows.push(vec![
             device.kind.into(),

@@ -7,7 +7,7 @@ use super::super::facts::{Facts, Host};
 use super::super::statements::{Statement, of};
 use crate::Failure;
 use crate::args::EnvMode;
-use crate::json;
+use berth_answer::json;
 
 #[derive(Serialize)]
 struct Document {

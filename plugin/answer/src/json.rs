@@ -12,7 +12,7 @@ use crate::Failure;
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn write(
+pub fn write(
     out: &mut impl Write,
     format: &str,
     field: &str,
@@ -25,7 +25,7 @@ pub(crate) fn write(
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn write_all(
+pub fn write_all(
     out: &mut impl Write,
     format: &str,
     value: &impl Serialize,

@@ -1,47 +1,72 @@
-//! A node's numbers, as the JSON of `berth topo` has them and as its table shows them.
+//! A node's numbers, as the JSON of `berth topo` has them and as its table shows them; the known machines.
 //! In: a machine. Out: plain fields.
 
 use std::collections::BTreeMap;
 
-use berth_discover::Discovered;
+use berth_placement::topology::presets::{PRESETS, Preset};
 use berth_placement::{CoreKind, CpuSet, Device, Machine, ObjectKind, Shape, SocketKind};
 use serde::Serialize;
 
-use super::Apart;
-use berth_answer::parents::Parents;
+use crate::parents::Parents;
+
+/// CPUs of a running system that are not as the others.
+#[derive(Default)]
+pub struct Apart {
+    /// Only the running kernel knows them.
+    pub offline: CpuSet,
+    /// `reserved=`, where slurmd with berth runs.
+    pub reserved: CpuSet,
+}
 
 /// `berth-topo`, version 1.
 #[derive(Serialize)]
-pub(super) struct Document {
+pub struct Document<'a> {
     format: &'static str,
     version: u32,
-    pub source: String,
+    /// The text that stands for the machine.
+    pub source: &'a str,
+    /// Grid Engine's topology string.
     pub m_topology: String,
+    /// Sockets.
     pub m_socket: usize,
+    /// Cores.
     pub m_core: usize,
+    /// Hardware threads.
     pub m_thread: usize,
+    /// Numbers of the NUMA nodes.
     pub numa_nodes: String,
     /// S:C:T as slurmd counts them.
     shape: [u32; 3],
     allowed: String,
+    /// CPUs that are off.
     pub offline: String,
+    /// CPUs that the kernel keeps free of tasks.
     pub isolated: String,
     /// What other software holds for itself by a cgroup.
     pub held: String,
     /// `reserved=` of the site, on this system alone.
     pub reserved: String,
+    /// Each core.
     pub cores: Vec<Core>,
     objects: Objects,
+    /// Kinds of cores.
     pub kinds: Vec<Kind>,
+    /// Devices.
     pub devices: Vec<DeviceRow>,
-    pub notes: Vec<String>,
+    /// What discovery has to say.
+    pub notes: &'a [String],
 }
 
+/// A core.
 #[derive(Serialize)]
-pub(super) struct Core {
+pub struct Core {
+    /// Slurm's number.
     pub core: u32,
+    /// Its socket.
     pub socket: u32,
+    /// Its NUMA node.
     pub numa_node: Option<u32>,
+    /// Its CPUs.
     pub cpus: Vec<u32>,
 }
 
@@ -60,27 +85,43 @@ struct Objects {
 
 /// Cores of one kind.
 #[derive(Serialize)]
-pub(super) struct Kind {
+pub struct Kind {
+    /// The CPUs.
     pub cpus: String,
+    /// The higher, the faster.
     pub rank: Option<u32>,
+    /// hwloc's words on it.
     pub infos: BTreeMap<String, String>,
 }
 
+/// A device.
 #[derive(Serialize)]
-pub(super) struct DeviceRow {
+pub struct DeviceRow {
+    /// What it is.
     pub kind: &'static str,
+    /// Its names.
     pub names: Vec<String>,
+    /// Its address.
     pub pci: Option<String>,
     class: Option<String>,
     vendor: Option<String>,
     product: Option<String>,
+    /// The CPUs.
     pub cpus: String,
+    /// Its NUMA node.
     pub numa_node: Option<u32>,
 }
 
-impl Document {
-    pub(super) fn of(found: &Discovered, kind: SocketKind, apart: &Apart) -> Self {
-        let machine = &found.machine;
+impl<'a> Document<'a> {
+    /// The document of a machine; the notes are those of its discovery.
+    #[must_use]
+    pub fn of(
+        source: &'a str,
+        machine: &Machine,
+        notes: &'a [String],
+        kind: SocketKind,
+        apart: &Apart,
+    ) -> Self {
         let shape = Shape::of(machine, kind);
         let parents = Parents::new(machine, kind);
         let cores = parents.cores().map(|place| Core {
@@ -92,7 +133,7 @@ impl Document {
         Self {
             format: "berth-topo",
             version: 1,
-            source: found.source.clone(),
+            source,
             m_topology: machine.topology_string(kind),
             m_socket: parents.sockets.len(),
             m_core: machine.core_count(),
@@ -108,7 +149,7 @@ impl Document {
             objects: Objects::of(machine),
             kinds: machine.kinds().iter().map(Kind::of).collect(),
             devices: machine.devices().iter().map(DeviceRow::of).collect(),
-            notes: found.notes.clone(),
+            notes,
         }
     }
 }
@@ -154,6 +195,52 @@ impl DeviceRow {
             product: device.pci.map(|pci| hexadecimal(pci.product)),
             cpus: device.cpus.to_string(),
             numa_node: device.numa_node.map(|node| node.0),
+        }
+    }
+}
+
+/// A machine that is known by a name.
+#[derive(Serialize)]
+pub struct Known {
+    /// As it is typed.
+    pub name: &'static str,
+    /// Sockets.
+    pub sockets: u32,
+    /// Cores of each.
+    pub cores_per_socket: u32,
+    /// Hardware threads of each core.
+    pub threads_per_core: u32,
+    /// NUMA nodes of the machine.
+    pub numa_nodes: u32,
+    /// L3 caches of the machine.
+    pub l3_caches: u32,
+    /// GPUs of the machine.
+    pub gpus: u32,
+    /// The node in words.
+    pub words: &'static str,
+    /// The page that has the facts.
+    pub source: &'static str,
+}
+
+impl Known {
+    /// Every one, by name.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        PRESETS.iter().map(Self::of).collect()
+    }
+
+    fn of(preset: &Preset) -> Self {
+        let [sockets, cores_per_socket, threads_per_core] = preset.size();
+        Self {
+            name: preset.name,
+            sockets,
+            cores_per_socket,
+            threads_per_core,
+            numa_nodes: preset.numa_count(),
+            l3_caches: preset.cache_count(),
+            gpus: preset.gpu_count(),
+            words: preset.words,
+            source: preset.source,
         }
     }
 }

@@ -1,0 +1,149 @@
+//! What can be asked: the plan of a line, its check, the machine, the known machines, the options. Each answer is the
+//! text of the command's own document.
+
+use berth_answer::args::{Format, shortened};
+use berth_answer::check::{self, check};
+use berth_answer::json;
+use berth_answer::lines::{NoAnswer, Unusable};
+use berth_answer::picture::Screen;
+use berth_answer::plan::{self, Answer as Planned};
+use berth_answer::question::Question;
+use berth_answer::reader::{Reader, Unread};
+use berth_answer::topo::{Apart, Document, Known};
+use berth_answer::{Failure, Unreadable, text};
+
+use crate::page_world::PageWorld;
+use crate::{Answer, Message, Request, options};
+
+/// What a picture of letters may have; the page shows none.
+const SCREEN: Screen = Screen {
+    width: 80,
+    has_colours: false,
+};
+
+/// Answers a request in its world.
+pub(crate) fn answer(request: &Request, world: &PageWorld) -> Answer {
+    let done = match request.face.as_str() {
+        "plan" => planned(request, world),
+        "check" => checked(request, world),
+        "topo" => topo(request, world),
+        "machines" => document("berth-machines", "machines", &Known::all()),
+        "options" => document("berth-options", "options", &options::all()),
+        other => Err(Unreadable(format!("\"{other}\" is nothing that can be asked")).into()),
+    };
+    done.unwrap_or_else(|why| failed(&why))
+}
+
+fn failed(why: &Failure) -> Answer {
+    let code = if why.is::<Unreadable>() { 2 } else { 1 };
+    Answer::without(code, "failed", text::short(&why.to_string()).into_owned())
+}
+
+fn document(
+    format: &str,
+    field: &str,
+    value: &impl serde::Serialize,
+) -> Result<Answer, Failure> {
+    let mut out = Vec::new();
+    json::write(&mut out, format, field, value)?;
+    Ok(Answer::of(String::from_utf8(out)?))
+}
+
+/// The answer to words that are no question.
+fn unread(why: Unread) -> Answer {
+    let (code, kind, text) = match why {
+        Unread::Options(why) => (2, "usage", shortened(why).to_string()),
+        Unread::Line(NoAnswer::Usage(why)) => (2, "usage", text::short(&why).into_owned()),
+        Unread::Line(why) => (1, "failed", text::short(&why.to_string()).into_owned()),
+    };
+    Answer::without(code, kind, text)
+}
+
+/// The question of a request; without the line it is about the machine alone.
+fn question(request: &Request, world: &PageWorld, with_line: bool) -> Result<Question, Unread> {
+    let mut beside = vec!["--machine".to_string(), world.source.clone()];
+    beside.extend(request.words.iter().cloned());
+    let line = if with_line { request.line.trim() } else { "" };
+    if !line.is_empty() && !line.starts_with('-') {
+        return Reader::new(beside, world)?.line(line);
+    }
+    let unclosed = || "a quote is not closed on this line; close it".to_string();
+    beside.extend(shlex::split(line).ok_or_else(unclosed)?);
+    Reader::new(beside, world)?.alone()
+}
+
+/// What `berth plan` prints.
+fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
+    let question = match question(request, world, true) {
+        Ok(question) => question,
+        Err(why) => return Ok(unread(why)),
+    };
+    let on = plan::node(&question, world)?;
+    let step = match check::answer(&question, &on, world) {
+        Ok(Planned::Planned(step)) => step,
+        Ok(Planned::Refused(why)) => {
+            let is_known = !plan::is_not_modelled(&why);
+            return Ok(Answer::without(1, if is_known { "refused" } else { "failed" }, why));
+        }
+        Err(why) if why.is::<Unusable>() => {
+            return Ok(Answer::without(2, "usage", why.to_string()));
+        }
+        Err(why) => return Err(why),
+    };
+    let mut out = Vec::new();
+    let note = plan::show(&question, &on, &step, SCREEN, &mut out)?;
+    let is_text = !matches!(question.format, Some(Format::Json | Format::Svg));
+    if is_text && question.explain {
+        plan::explain(&mut out, &question, &on, &step)?;
+    }
+    if is_text && question.score {
+        plan::score(&mut out, &on, &step)?;
+    }
+    let notes = note.map(String::from).into_iter();
+    let notes = notes.chain(plan::notes(&question, &on, &step));
+    let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
+    Ok(Answer {
+        code: u8::from(refused.next().is_some()),
+        output: String::from_utf8(out)?,
+        messages: notes.map(|text| Message { kind: "note", text }).collect(),
+    })
+}
+
+/// What `berth check --format json` prints.
+fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
+    let question = match question(request, world, false) {
+        Ok(question) => question,
+        Err(why) => return Ok(unread(why)),
+    };
+    let text = request.script.as_deref().unwrap_or(&request.line);
+    let report = check(
+        &check::Request {
+            text: text.as_bytes(),
+            machine: Some(&world.source),
+            cluster: None,
+            release: question.slurm,
+            exclusive: false,
+            site: question.typed.site,
+        },
+        world,
+    )?;
+    let mut out = Vec::new();
+    json::write_all(&mut out, "berth-check", &report)?;
+    Ok(Answer {
+        code: u8::from(report.is_wrong()),
+        ..Answer::of(String::from_utf8(out)?)
+    })
+}
+
+/// What `berth topo --format json` prints, by the rules of the words.
+fn topo(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
+    let question = match question(request, world, false) {
+        Ok(question) => question,
+        Err(why) => return Ok(unread(why)),
+    };
+    let node = plan::node(&question, world)?;
+    let machine = node.machine().ok_or("the machine is unknown")?;
+    let (kind, apart) = (question.socket_kind(), Apart::default());
+    let document = Document::of(&world.source, machine, &[], kind, &apart);
+    Ok(Answer::of(serde_json::to_string_pretty(&document)? + "\n"))
+}

@@ -1,0 +1,87 @@
+//! The world of the page: one machine, the variables that were typed, and perhaps one script. There is no cluster, no
+//! job and no file.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use berth_answer::Failure;
+use berth_answer::Unreadable;
+use berth_answer::hwloc::{machine_of_synthetic, machine_of_xml};
+use berth_answer::world::{GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
+use berth_placement::Machine;
+use berth_placement::topology::presets::Preset;
+use berth_site::cpusets::{Site, SiteCpusets};
+
+use crate::Request;
+
+/// The name of an XML that has none.
+const XML_NAME: &str = "machine.xml";
+
+/// What the page knows.
+pub(crate) struct PageWorld {
+    /// The text that stands for the machine in answers.
+    pub source: String,
+    xml: Option<String>,
+    variables: Arc<HashMap<String, String>>,
+    script: Option<String>,
+}
+
+impl PageWorld {
+    pub(crate) fn of(request: &Request) -> Self {
+        let is_xml = request.machine.trim_start().starts_with('<');
+        let xml = is_xml.then(|| request.machine.clone());
+        let name = request.name.as_deref().unwrap_or(XML_NAME);
+        Self {
+            source: if is_xml { name } else { &request.machine }.into(),
+            xml,
+            variables: Arc::new(request.variables.clone()),
+            script: request.script.clone(),
+        }
+    }
+}
+
+impl World for PageWorld {
+    fn standing(&self, _machine: &str, cluster: Option<&str>) -> Standing {
+        let none = |_| Err("a page reaches no cluster; give its rules as options".into());
+        Standing {
+            is_synthetic: self.xml.is_none() && Preset::named(self.source.trim()).is_none(),
+            environment: self.variables.clone(),
+            cluster: cluster.map(none),
+            ..Standing::default()
+        }
+    }
+
+    fn machine(&self, machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
+        let unreadable = |why: String| Failure::from(Unreadable(why));
+        if machine == LIVE || machine.trim().is_empty() {
+            return Err(unreadable("no machine is chosen".into()));
+        }
+        if let Some(xml) = &self.xml {
+            return machine_of_xml(xml).map_err(|why| unreadable(why.to_string()));
+        }
+        match Preset::named(machine.trim()).and_then(Preset::machine) {
+            Some(known) => Ok(known),
+            None => machine_of_synthetic(machine).map_err(|why| unreadable(why.to_string())),
+        }
+    }
+
+    fn gpus(&self, _job: &OwnJob) -> Result<GpusOfJob, String> {
+        Ok(GpusOfJob::None)
+    }
+
+    fn script(&self, _name: &str) -> ScriptFile {
+        match &self.script {
+            Some(text) => ScriptFile::Text(text.clone().into_bytes()),
+            None => ScriptFile::Missing("a page reads no files; paste the script".into()),
+        }
+    }
+
+    fn hosts(&self, _path: &str) -> Result<String, String> {
+        Err("a page reads no files".into())
+    }
+
+    fn cpusets(&self, _path: &Path, _site: &Site<'_>) -> Result<SiteCpusets, String> {
+        Ok(SiteCpusets::default())
+    }
+}
