@@ -17,7 +17,7 @@
         const label = !cell ? "·" : !tasks.length ? "" : tasks.length > 1 ? `${tasks[0]}+` : `${tasks[0]}`;
         const made = element("button", {
             type: "button", tabindex: -1, "data-node": node, "data-cpu": cpu,
-            class: `cpu ${state}${cell?.short ? " short" : ""}`,
+            class: `cpu ${state}${cell?.short ? " short" : ""}${label.length > 3 ? " long" : ""}`,
         }, element("b", {}, label), threads && element("small", {}, `t${page.list(threads)}`));
         made.setAttribute("aria-label", page.describeCpu(view, node, cpu, core));
         paint(made, tasks);
@@ -46,9 +46,18 @@
             ? area.inner.map(inner => areaBox(view, node, inner, gpus))
             : area.cores.map(core => element("div", { class: "core" }, element("small", {}, `core ${core.core}`),
                 element("div", { class: "cpus" }, ...core.cpus.map(cpu => cpuButton(view, node, cpu, core)))));
-        return element("div", { class: `area ${area.kind}` },
-            element("div", { class: "names" }, area.names.join(" · "), ...chips),
-            element("div", { class: area.inner.length ? "areas" : "cores" }, ...content));
+        const inside = element("div", { class: area.inner.length ? "areas" : "cores" }, ...content);
+        if (!area.inner.length) inside.style.maxWidth = width(area.cores);
+        return element("div", { class: `area ${area.kind}` }, element("div", { class: "names" }, area.names.join(" · "), ...chips), inside);
+    }
+
+    // About as many rows of cores as columns, each row full where that is possible.
+    function width(cores) {
+        const root = Math.ceil(Math.sqrt(cores.length));
+        const divisors = Array.from({ length: root }, (_, at) => root + at).filter(count => cores.length % count === 0);
+        const columns = cores.length <= 4 ? cores.length : divisors[0] ?? root;
+        const threads = Math.max(...cores.map(core => core.cpus.length));
+        return `calc(${columns} * (${threads} * (var(--cell) + 2px) + 12px))`;
     }
 
     function nodeBox(view, areas, node) {

@@ -1,0 +1,103 @@
+//! The page in a real browser, from disk and over http: random lines have the text that the command prints, byte for
+//! byte; a person's walk works; bad input gives a message. `BERTH_SEED` repeats a run. `ci/web check` builds the page
+//! and runs this; `BERTH_PAGE` is the page's folder and `BERTH_COMMAND` the command.
+
+#[path = "../lines/mod.rs"]
+mod lines;
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use server::Server;
+
+/// How many lines are compared.
+const LINES: usize = 300;
+
+/// The longest that a browser may take.
+const LIMIT: Duration = Duration::from_secs(100);
+
+fn seed() -> u64 {
+    let typed = std::env::var("BERTH_SEED").ok();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
+}
+
+/// The page in a folder of its own, with the document that tries it.
+fn staged(folder: &Path, cases: &str) -> PathBuf {
+    let page = PathBuf::from(std::env::var_os("BERTH_PAGE").expect("ci/web check sets BERTH_PAGE"));
+    for entry in fs::read_dir(&page).unwrap().flatten() {
+        fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    fs::write(folder.join("cases.js"), cases).unwrap();
+    fs::write(folder.join("check.js"), include_str!("check.js")).unwrap();
+    fs::write(folder.join("walk.js"), include_str!("walk.js")).unwrap();
+    folder.join("check.html")
+}
+
+/// The document that tries the page; it sends its result to the server.
+fn document(server: &Server) -> String {
+    format!(
+        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>check</title><link rel=\"icon\" href=\"data:,\">\
+         <script>const RESULT = \"{}/result\";</script><script src=\"engine.js\"></script><script src=\"wasm.js\"></script>\
+         <script src=\"cases.js\"></script><script src=\"walk.js\"></script><script src=\"check.js\"></script></html>",
+        server.address
+    )
+}
+
+struct Browser(Child);
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Opens an address in a new browser, and returns what its document sends. No message may be on its console.
+fn result_of(address: &str, server: &Server) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let log = profile.path().join("log");
+    let child = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
+        .args(["--allow-file-access-from-files", "--remote-debugging-port=0", "--enable-logging=stderr"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(address)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let browser = Browser(child);
+    let result = server.results.recv_timeout(LIMIT);
+    drop(browser);
+    let log = fs::read_to_string(&log).unwrap_or_default();
+    let console: Vec<_> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    let result = result.unwrap_or_else(|_| format!("no result from {address}\n{log}"));
+    match console.as_slice() {
+        [] => result,
+        _ => format!("{result}\non the console:\n{}\nfailed", console.join("\n")),
+    }
+}
+
+#[test]
+fn the_page_answers_as_the_command_does() {
+    let seed = seed();
+    println!("BERTH_SEED={seed}");
+    let command = std::env::var("BERTH_COMMAND").expect("ci/web check sets BERTH_COMMAND");
+    let cases = lines::cases(&command, seed, LINES);
+    let text = serde_json::to_string(&(lines::machines(), cases)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let check = staged(folder.path(), &format!("const [machines, cases] = {text};"));
+    let server = Server::of(folder.path());
+    fs::write(&check, document(&server)).unwrap();
+    for address in [
+        format!("file://{}", check.display()),
+        format!("{}/check.html", server.address),
+    ] {
+        let result = result_of(&address, &server);
+        println!("{result}");
+        assert!(result.ends_with("\n0 failed"), "{address}: {result}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Random lines on twenty machines, and what the command answers to each in an empty environment.
+
+#[path = "../../../cli/tests/random/mod.rs"]
+mod random;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use random::Random;
+use serde::Serialize;
+
+/// Known machines, descriptions, and files of hwloc's XML.
+const MACHINES: [&str; 20] = [
+    "lumi-g",
+    "lumi-c",
+    "archer2",
+    "frontier",
+    "juwels-booster",
+    "leonardo-booster",
+    "marenostrum5",
+    "2x64-smt2",
+    "pack:2 core:4 pu:2",
+    "pack:2 numa:2 l3:2 core:4 pu:2",
+    "pack:1 core:6 pu:1",
+    "pack:4 core:2 pu:4",
+    "pack:2 core:16",
+    "pack:8 numa:1 core:8 pu:2",
+    "pack:2 [numa] l3:4 core:8 pu:2",
+    "coral-lassen.xml",
+    "cts1-pascal.xml",
+    "eas-tioga.xml",
+    "epyc-corona-p2.xml",
+    "g4dnmetal.xml",
+];
+
+/// Options of srun, right and wrong ones.
+const OPTIONS: &[&str] = &[
+    "-n1",
+    "-n3",
+    "-n4",
+    "-n 8",
+    "-n17",
+    "-n64",
+    "-c2",
+    "-c 3",
+    "-c7",
+    "-N1",
+    "-N2",
+    "-N4",
+    "--ntasks-per-node=2",
+    "--ntasks-per-core=1",
+    "--ntasks-per-socket=1",
+    "--threads-per-core=1",
+    "--hint=nomultithread",
+    "--hint=compute_bound",
+    "--exclusive",
+    "--exact",
+    "--whole",
+    "-O",
+    "-m block:block",
+    "-m cyclic:fcyclic",
+    "-m plane=2",
+    "-B 1:2",
+    "--cpu-bind=cores",
+    "--cpu-bind=threads",
+    "--cpu-bind=sockets",
+    "--cpu-bind=ldoms",
+    "--cpu-bind=none",
+    "--cpu-bind=map_cpu:0,2*2",
+    "--cpu-bind=mask_cpu:0x3",
+    "--cpu-bind=nothing",
+    "--mem-bind=local",
+    "--binding=linear:1",
+    "--binding=auto",
+    "--map-by=l3cache",
+    "--map-by=slot:pe=2",
+    "--gpus-per-task=1",
+    "--near=gpu",
+    "--container-image=x",
+    "--ntask=2",
+    "-t 5",
+    "--job-name='a \"b\" <c>'",
+];
+
+/// What stands before a line.
+const BEFORE: &[&str] = &["", "", "", "OMP_NUM_THREADS=4 ", "SLURM_HINT=nomultithread "];
+
+/// Rules of the site, as options beside the line.
+const RULES: &[&str] = &[
+    "--site=exclusive",
+    "--compat=affinity",
+    "--slurm=24.11",
+    "--slurm=22.05",
+    "--select=CR_Socket",
+    "--autobind=cores",
+    "--cores=all",
+    "--explain",
+];
+
+/// A request and the command's answer.
+#[derive(Serialize)]
+pub struct Case {
+    /// The machine's place in the list.
+    machine: usize,
+    line: String,
+    options: Vec<String>,
+    code: i32,
+    output: String,
+    errors: String,
+}
+
+/// A machine as the page gets it.
+#[derive(Serialize)]
+pub struct Machine {
+    name: &'static str,
+    text: String,
+}
+
+fn files() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../tests/machines"].iter().collect()
+}
+
+/// Every machine with its text.
+pub fn machines() -> Vec<Machine> {
+    let text = |name: &str| match name.ends_with(".xml") {
+        true => std::fs::read_to_string(files().join(name)).unwrap(),
+        false => name.into(),
+    };
+    let one = |name| Machine {
+        name,
+        text: text(name),
+    };
+    MACHINES.into_iter().map(one).collect()
+}
+
+/// So many cases, and what the command says of each.
+pub fn cases(command: &str, seed: u64, count: usize) -> Vec<Case> {
+    let mut random = Random(seed);
+    (0..count)
+        .map(|number| case(command, number % MACHINES.len(), &mut random))
+        .collect()
+}
+
+fn case(command: &str, machine: usize, random: &mut Random) -> Case {
+    let count = random.below(5);
+    let words: Vec<_> = (0..count).map(|_| *random.one_of(OPTIONS)).collect();
+    let line = format!("{}srun {} ./app", random.one_of(BEFORE), words.join(" "));
+    let count = random.below(3);
+    let options: Vec<_> = (0..count).map(|_| random.one_of(RULES).to_string()).collect();
+    let done = Command::new(command)
+        .env_clear()
+        .env("LC_ALL", "C.UTF-8")
+        .current_dir(files())
+        .args(["plan", "--machine", MACHINES[machine]])
+        .args(&options)
+        .args(["--format=json", &line])
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Case {
+        machine,
+        line,
+        options,
+        code: done.status.code().unwrap(),
+        output: text(done.stdout),
+        errors: text(done.stderr),
+    }
+}
