@@ -107,8 +107,11 @@
         const shown = view(root, state, line, plan, state.topo);
         const rules = [...new Set(Object.values(plan.rules))].join(", ");
         const summary = `${page.counted(plan.tasks.length, "task")} on ${page.counted(plan.nodes.length, "node")}, rule ${rules}; ${plan.allocation}`;
+        performance.mark("plan");
+        const picture = page.picture(shown);
+        performance.measure("picture", "plan");
         const parts = [element("h2", {}, line.split("\n")[0]), element("p", { class: "summary" }, summary), page.notes(plan.notes) || undefined,
-            openmpNote(shown), page.picture(shown), legend(shown), shown.details, asked.script && steps(asked), page.changes(plan, line, use),
+            openmpNote(shown), picture, legend(shown), shown.details, asked.script && steps(asked), page.changes(plan, line, use),
             element("div", { class: "findings-place" }), page.explanation(plan), page.quality(plan), page.assumed(plan), taskTable(shown)];
         root.replaceChildren(...parts.filter(Boolean));
         return plan;

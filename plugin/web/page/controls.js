@@ -10,7 +10,7 @@ page.controls = {};
             const value = page.line.value(line, field.dataset.option);
             if (field.type === "checkbox") field.checked = value !== undefined;
             else if (field.tagName === "SELECT") select(field, value ?? "");
-            else if (document.activeElement !== field) field.value = value ?? "";
+            else if (document.activeElement !== field) field.value = /^\d+$/.test(value) ? value : "";
         }
     };
 

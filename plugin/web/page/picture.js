@@ -57,7 +57,7 @@
         const divisors = Array.from({ length: root }, (_, at) => root + at).filter(count => cores.length % count === 0);
         const columns = cores.length <= 4 ? cores.length : divisors[0] ?? root;
         const threads = Math.max(...cores.map(core => core.cpus.length));
-        return `calc(${columns} * (${threads} * (var(--cell) + 2px) + 12px))`;
+        return `calc(${columns} * (${threads} * (var(--cell) + 2px) + 8px))`;
     }
 
     function nodeBox(view, areas, node) {

@@ -1,4 +1,154 @@
-// A person's walk through the page, which is in a frame of this document.
+// A person's walk through the page, which is in a frame of this document: a machine, a line, one option, a correction, a
+// link; then everything that somebody may drop into it by mistake or on purpose.
 "use strict";
-async function walk() {
+{
+    const MANUAL = "srun -N1 -n8 -c7 --gpus-per-task=1 ./app";
+    const MARKUP = "<img src=x onerror=\"parent.failed.push('a script ran')\"><script>parent.failed.push('a script ran')</" + "script>";
+    const wait = time => new Promise(resolve => setTimeout(resolve, time));
+    let frame, steps = 0;
+    const times = [];
+
+    const at = id => frame.contentDocument.getElementById(id);
+    const all = selector => [...frame.contentDocument.querySelectorAll(selector)];
+    const text = id => at(id).textContent;
+
+    function expect(what, holds) {
+        steps += 1;
+        if (!holds) failed.push(`walk: ${what}`);
+    }
+
+    async function until(what, holds) {
+        for (let turn = 0; turn < 200; turn += 1) {
+            if (holds()) return expect(what, true);
+            await wait(25);
+        }
+        return expect(what, false);
+    }
+
+    async function open(hash) {
+        frame?.remove();
+        frame = document.createElement("iframe");
+        frame.width = 1280;
+        frame.height = 900;
+        const start = performance.now();
+        frame.src = `index.html${hash}`;
+        document.body.append(frame);
+        await new Promise(resolve => { frame.onload = resolve; });
+        frame.contentWindow.addEventListener("error", event => failed.push(`page: ${event.message}`));
+        frame.contentWindow.addEventListener("unhandledrejection", event => failed.push(`page: ${event.reason}`));
+        frame.contentDocument.addEventListener("securitypolicyviolation", event => failed.push(`content policy: ${event.violatedDirective}`));
+        await until("the page is ready", () => frame.contentDocument.documentElement.dataset.ready);
+        times.push(performance.now() - start);
+    }
+
+    function type(field, value, kind = "input") {
+        field.value = value;
+        field.dispatchEvent(new Event(kind, { bubbles: true }));
+    }
+
+    function give(name, content) {
+        const files = new frame.contentWindow.DataTransfer();
+        files.items.add(new frame.contentWindow.File(content, name, { type: "text/xml" }));
+        at("file").files = files.files;
+        at("file").dispatchEvent(new Event("change", { bubbles: true }));
+    }
+
+    const option = name => frame.contentDocument.querySelector(`[data-option="${name}"]`);
+    const tasksOf = () => all("#first tbody tr[data-tasks]").length;
+
+    async function person() {
+        await open("");
+        type(at("preset"), "lumi-g", "change");
+        type(at("line"), MANUAL);
+        expect("eight rows of tasks", tasksOf() === 8);
+        expect("128 CPUs", all("#first .picture .cpu").length === 128);
+        expect("each GPU has its task", all("#first .gpu").filter(gpu => gpu.textContent.includes("→")).length === 8);
+        expect("the fields follow the line", option("ntasks").value === "8" && option("cpus-per-task").value === "7");
+        type(option("cpus-per-task"), "8");
+        expect("a field changes the line", at("line").value === MANUAL.replace("-c7", "-c 8"));
+        type(option("cpu-bind"), "cores");
+        expect("a new option stands before the program", at("line").value.endsWith("--cpu-bind=cores ./app"));
+        all("#first .cpu")[0].dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+        expect("a CPU lights up its task", all("#first .cpu.lit").length > 1 && text("first").includes("mask 0x"));
+        type(at("line"), "srun -n8 --cpu-bnd=cores ./app");
+        expect("a wrong word is marked", all("#first .marked")[0]?.textContent.includes("^^^^^"));
+        await until("check has a correction", () => all("#first .findings button").length);
+        all("#first .findings button")[0].click();
+        expect("the correction has a plan", tasksOf() === 8 && !at("line").value.includes("bnd"));
+        await until("the address has the line", () => decodeURIComponent(frame.contentWindow.location.hash).includes(at("line").value));
+    }
+
+    async function more() {
+        const { hash } = frame.contentWindow.location, before = text("first");
+        await open(hash);
+        await wait(400);
+        expect("a link shows the same page", text("first") === before);
+        type(at("line"), "OMP_NUM_THREADS=4 OMP_PLACES=cores OMP_PROC_BIND=close srun -n2 -c8 --hint=nomultithread ./app");
+        expect("OpenMP's threads stand in their tasks", all("#first .cpu small").length === 8);
+        at("comparison").open = true;
+        type(at("other"), "srun -n2 -c4 ./app");
+        await until("two lines differ", () => /would run on other CPUs/.test(text("difference")));
+        type(at("line"), "srun --dist");
+        expect("an option is offered", !at("offers").hidden && text("offers").includes("--distribution"));
+        type(at("line"), "#!/bin/bash\n#SBATCH -N1 -n4\nsrun -n2 ./one\nsrun -n4 ./two\n");
+        expect("the steps of a script are shown", text("first").includes("./two"));
+        type(at("line"), "srun -N4 -n256 ./app");
+        expect("four nodes are drawn", all("#first .node").length === 4);
+        await open("#machine=2x64-smt2&line=srun%20-n255%20--cpu-bind=threads%20./app");
+        const start = performance.now();
+        type(at("line"), "srun -n256 --cpu-bind=threads ./app");
+        const drawn = frame.contentWindow.performance.getEntriesByName("picture").map(one => one.duration);
+        said.push(`${location.protocol} 256 CPUs: the picture in ${Math.round(Math.min(...drawn))} ms, the whole answer in ${Math.round(performance.now() - start)} ms`);
+        expect("256 CPUs are drawn within 50 ms", all("#first .picture .cpu").length === 256 && Math.min(...drawn) < 50);
+    }
+
+    const NONSENSE = ["", " ", "\0\u0001", MARKUP, "-".repeat(5000), "'\"`$(x)", "srun ".repeat(2000), "9".repeat(400), "srun -n99999999999 -N0 -c-1", "💥 ü \u202e"];
+
+    async function nonsense() {
+        const fields = all("#request input:not([type=file]):not([type=checkbox]):not([type=number]), #request textarea");
+        for (const field of fields) {
+            const before = field.value;
+            for (const value of NONSENSE) type(field, value);
+            type(field, before);
+        }
+        for (const value of [MARKUP, NONSENSE.join(" ")]) await open(`#machine=${encodeURIComponent(value)}&line=${encodeURIComponent(value)}&slurm=${encodeURIComponent(value)}&more=${encodeURIComponent(value)}`);
+        await open("#xml=AAAA&name=%3Cb%3E&line=%");
+        expect("a link with a broken XML is no end", !at("machine-message").hidden);
+    }
+
+    async function files() {
+        await open("#line=srun%20-n4%20./app");
+        const xml = machines.find(one => one.text.startsWith("<")).text;
+        give("good.xml", [xml]);
+        await until("a file is a machine", () => at("machine-message").hidden && text("machine-source").includes("good.xml"));
+        await until("its XML is in the address", () => frame.contentWindow.location.hash.includes("xml="));
+        const { hash } = frame.contentWindow.location, before = text("first");
+        await open(hash);
+        expect("a link has the file's machine", text("first").startsWith(before.slice(0, 60)) && tasksOf() > 0);
+        const bomb = `<!DOCTYPE topology [<!ENTITY a0 "aaaaaaaaaa">${Array.from({ length: 12 }, (_, at) => `<!ENTITY a${at + 1} "${`&a${at};`.repeat(10)}">`).join("")}]><topology>&a12;</topology>`;
+        const bad = {
+            "large.xml": [new Uint8Array(50 << 20)], "cut.xml": [xml.slice(0, xml.length / 2)], "bomb.xml": [bomb], "empty.xml": [""],
+            "text.xml": ["<nothing/>"], "old.xml": ["<topology><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\"/></topology>"],
+            [`${MARKUP.replaceAll("/", "")}.xml`]: [xml.replace(/"(Package|PU|Core)"/g, `"${MARKUP.replace(/[<>"]/g, mark => `&#${mark.charCodeAt(0)};`)}"`)],
+            "binary.xml": [crypto.getRandomValues(new Uint8Array(60000))],
+        };
+        for (const [name, content] of Object.entries(bad)) {
+            give(name, content);
+            await until(`${name} gives a message`, () => !at("machine-message").hidden && text("machine-message").length > 20);
+            type(at("preset"), "lumi-g", "change");
+            await until(`the page is alive after ${name}`, () => at("machine-message").hidden && tasksOf() > 0);
+        }
+    }
+
+    window.walk = async () => {
+        await person();
+        await more();
+        await nonsense();
+        await files();
+        expect("nothing of the markup is an element", all("#first img, #request img").length === 0);
+        const time = Math.round(Math.min(...times));
+        said.push(`${location.protocol} the first picture ${time} ms after the address`);
+        expect("the first picture within a second", time < 1000);
+        said.push(`${location.protocol} ${steps} steps of a walk`);
+    };
 }
