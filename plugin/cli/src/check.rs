@@ -12,8 +12,8 @@ use berth_host::script_file::MOST;
 
 use crate::args::{CheckArgs, CheckFormat};
 use crate::here::Host;
-use berth_answer::json;
 use crate::say;
+use berth_answer::json;
 
 /// Programs whose lines are understood.
 const COMMANDS: &[&str] = &[

@@ -46,7 +46,7 @@
         });
         made.addEventListener("mouseleave", () => page.light(view, []));
         const copy = () => page.copy([HEAD, ...all].map(row => row.map(text => text ?? "").join("\t")).join("\n"), "The table is copied");
-        return element("div", { class: "tasks" }, element("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Tasks" }, made),
+        return element("div", { class: "tasks" }, element("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Tasks of ${view.line}` }, made),
             element("button", { type: "button", class: "apply", onclick: copy }, "Copy table"));
     }
 
@@ -77,7 +77,7 @@
     }
 
     function view(root, state, line, plan, topo) {
-        const made = { root, plan, topo, cells: page.cells(plan, topo), buttons: new Map(), byNumber: new Map(plan.tasks.map(task => [task.task, task])) };
+        const made = { root, line, plan, topo, cells: page.cells(plan, topo), buttons: new Map(), byNumber: new Map(plan.tasks.map(task => [task.task, task])) };
         made.threads = threads(made, state, line);
         made.details = element("p", { class: "details", "aria-live": "polite" }, "Point at a CPU or a row, or go there by keyboard, to see its task.");
         return made;

@@ -27,7 +27,7 @@
         const summary = tasks.length
             ? `${page.counted(tasks.length, "task")} of ${Math.max(one.tasks.length, other.tasks.length)} would run on other CPUs.`
             : "Every task has the same CPUs.";
-        const head = ["", "first line", "second line"];
+        const head = ["of", "first line", "second line"];
         root.replaceChildren(element("h2", {}, "Difference"), element("p", {}, summary),
             ...[figures.length && page.table("Figures that differ", head, figures),
                 tasks.length && page.table(`Tasks that differ${tasks.length > MOST_ROWS ? `, the first ${MOST_ROWS}` : ""}`, head, tasks.slice(0, MOST_ROWS))].filter(Boolean));

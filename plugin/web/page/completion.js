@@ -33,7 +33,6 @@
         offers = [];
         active = -1;
         at("offers").hidden = true;
-        field.setAttribute("aria-expanded", "false");
         field.removeAttribute("aria-activedescendant");
     }
 
@@ -60,7 +59,6 @@
             },
         }, element("code", {}, offer.show ?? offer.insert), " ", element("small", {}, offer.help))));
         at("offers").hidden = false;
-        field.setAttribute("aria-expanded", "true");
         return undefined;
     }
 

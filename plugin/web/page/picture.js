@@ -19,7 +19,9 @@
             type: "button", tabindex: -1, "data-node": node, "data-cpu": cpu,
             class: `cpu ${state}${cell?.short ? " short" : ""}${label.length > 3 ? " long" : ""}`,
         }, element("b", {}, label), threads && element("small", {}, `t${page.list(threads)}`));
-        made.setAttribute("aria-label", page.describeCpu(view, node, cpu, core));
+        // What is seen comes first in what is read out.
+        made.words = describe(view, node, cpu, core);
+        made.setAttribute("aria-label", `${made.textContent} ${made.words}`.trim());
         paint(made, tasks);
         view.buttons.set(`${node}.${cpu}`, made);
         return made;
@@ -69,13 +71,12 @@
     }
 
     // What a CPU holds, in words.
-    page.describeCpu = (view, node, cpu, core) => {
+    function describe(view, node, cpu, core) {
         const cell = view.cells[node].get(cpu), tasks = cell?.tasks ?? [];
         const holds = !cell ? "not the step's" : !tasks.length ? "free"
             : tasks.length > 1 ? `shared by tasks ${page.list(tasks)}` : `task ${tasks[0]}`;
-        const place = core ? `, core ${core.core}, socket ${core.socket}` : "";
-        return `CPU ${cpu}${place}: ${holds}${cell?.short ? ", fewer CPUs than requested" : ""}`;
-    };
+        return `CPU ${cpu}, core ${core.core}, socket ${core.socket}: ${holds}${cell?.short ? ", fewer CPUs than requested" : ""}`;
+    }
 
     // What a task has, in words.
     page.describeTask = (view, number) => {
@@ -108,7 +109,7 @@
         const tasks = view.cells[node].get(cpu)?.tasks ?? [];
         page.light(view, tasks);
         const words = tasks.slice(0, 4).map(task => page.describeTask(view, task));
-        view.details.textContent = [made.getAttribute("aria-label"), ...words].join("\n");
+        view.details.textContent = [made.words, ...words].join("\n");
     }
 
     // The arrow keys go from CPU to CPU in the order of the picture; Home and End to the first and the last.

@@ -1,6 +1,9 @@
 //! The three functions of the WebAssembly: the page reserves memory, writes its request there, and reads the answer.
 //! The length of an answer stands in the four bytes before it. Every access is within memory that `reserve` made.
-#![allow(unsafe_code, reason = "the page and the module share memory by address")]
+#![allow(
+    unsafe_code,
+    reason = "the page and the module share memory by address"
+)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 

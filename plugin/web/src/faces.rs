@@ -39,11 +39,7 @@ fn failed(why: &Failure) -> Answer {
     Answer::without(code, "failed", text::short(&why.to_string()).into_owned())
 }
 
-fn document(
-    format: &str,
-    field: &str,
-    value: &impl serde::Serialize,
-) -> Result<Answer, Failure> {
+fn document(format: &str, field: &str, value: &impl serde::Serialize) -> Result<Answer, Failure> {
     let mut out = Vec::new();
     json::write(&mut out, format, field, value)?;
     Ok(Answer::of(String::from_utf8(out)?))
@@ -83,7 +79,11 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
         Ok(Planned::Planned(step)) => step,
         Ok(Planned::Refused(why)) => {
             let is_known = !plan::is_not_modelled(&why);
-            return Ok(Answer::without(1, if is_known { "refused" } else { "failed" }, why));
+            return Ok(Answer::without(
+                1,
+                if is_known { "refused" } else { "failed" },
+                why,
+            ));
         }
         Err(why) if why.is::<Unusable>() => {
             return Ok(Answer::without(2, "usage", why.to_string()));

@@ -39,15 +39,27 @@ fn offer(option: &Arg) -> Offer {
     let takes = option.get_action().takes_values();
     let choice = |value: clap::builder::PossibleValue| Choice {
         word: value.get_name().into(),
-        help: value.get_help().map(ToString::to_string).unwrap_or_default(),
+        help: value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
     };
     Offer {
         long: option.get_long().map(String::from),
         short: option.get_short(),
         value: takes.then(|| names.iter().map(ToString::to_string).collect()),
-        optional: option.get_num_args().is_some_and(|count| count.min_values() == 0),
-        help: option.get_help().map(ToString::to_string).unwrap_or_default(),
+        optional: option
+            .get_num_args()
+            .is_some_and(|count| count.min_values() == 0),
+        help: option
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         chapter: option.get_help_heading().map(String::from),
-        values: option.get_possible_values().into_iter().map(choice).collect(),
+        values: option
+            .get_possible_values()
+            .into_iter()
+            .map(choice)
+            .collect(),
     }
 }

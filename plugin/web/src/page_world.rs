@@ -55,7 +55,9 @@ impl World for PageWorld {
     fn machine(&self, machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
         let unreadable = |why: String| Failure::from(Unreadable(why));
         if machine == LIVE || machine.trim().is_empty() {
-            return Err(unreadable("no machine is given; choose one, describe one, or give hwloc's XML".into()));
+            return Err(unreadable(
+                "no machine is given; choose one, describe one, or give hwloc's XML".into(),
+            ));
         }
         if let Some(xml) = &self.xml {
             return machine_of_xml(xml).map_err(|why| unreadable(why.to_string()));

@@ -23,10 +23,10 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::{DoctorArgs, StatusFormat};
-use berth_answer::json;
 use crate::say;
 use crate::state_nodes::nodes_of;
 use berth_answer::columns::write_rows;
+use berth_answer::json;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

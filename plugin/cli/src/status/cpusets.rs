@@ -16,9 +16,9 @@ use serde::Serialize;
 use super::free;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use berth_answer::json;
 use crate::say;
 use berth_answer::columns::write_rows;
+use berth_answer::json;
 
 /// One node. JSON has all of it.
 #[derive(Serialize)]

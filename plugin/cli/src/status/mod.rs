@@ -25,10 +25,10 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use berth_answer::json;
 use crate::say;
 use crate::state_nodes::{no_nodes, nodes_of};
 use berth_answer::columns::{write_named, write_rows};
+use berth_answer::json;
 use berth_answer::plan::socket_kind;
 
 /// The terminal's sequence to clear the screen and go to the top.

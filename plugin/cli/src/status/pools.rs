@@ -16,9 +16,9 @@ use serde::Serialize;
 use super::live::{Live, rounded};
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use berth_answer::json;
 use crate::say;
 use berth_answer::columns::write_rows;
+use berth_answer::json;
 
 /// What the kernel does not count.
 const UNKNOWN: &str = "unknown";

@@ -12,14 +12,18 @@ use crate::{Failure, say};
 pub(super) const LIST: &str = "list";
 
 fn line_of(known: &Known) -> String {
-        let shape = [known.sockets, known.cores_per_socket, known.threads_per_core];
-        let shape = shape.map(|count| count.to_string()).join(":");
-        let counts = [known.numa_nodes, known.l3_caches, known.gpus];
-        line(
-            [known.name, &shape],
-            counts.map(|count| count.to_string()),
-            known.words,
-        )
+    let shape = [
+        known.sockets,
+        known.cores_per_socket,
+        known.threads_per_core,
+    ];
+    let shape = shape.map(|count| count.to_string()).join(":");
+    let counts = [known.numa_nodes, known.l3_caches, known.gpus];
+    line(
+        [known.name, &shape],
+        counts.map(|count| count.to_string()),
+        known.words,
+    )
 }
 
 /// A line of the list. A name is never broken, because it is copied.

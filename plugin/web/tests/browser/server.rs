@@ -57,8 +57,16 @@ fn serve(stream: TcpStream, folder: &Path, results: &Sender<String>) -> std::io:
         return respond(&stream, "200 OK", "text/plain", b"");
     }
     let path = request.split(' ').nth(1).unwrap_or("/");
-    let path = path.split(['?', '#']).next().unwrap_or("/").trim_start_matches('/');
-    let file = folder.join(PathBuf::from(if path.is_empty() { "index.html" } else { path }));
+    let path = path
+        .split(['?', '#'])
+        .next()
+        .unwrap_or("/")
+        .trim_start_matches('/');
+    let file = folder.join(PathBuf::from(if path.is_empty() {
+        "index.html"
+    } else {
+        path
+    }));
     match fs::read(&file) {
         Ok(bytes) if !path.contains("..") => respond(&stream, "200 OK", kind(path), &bytes),
         _ => respond(&stream, "404 Not Found", "text/plain", b"none"),

@@ -5,6 +5,7 @@ mod random;
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use random::Random;
 use serde::Serialize;
@@ -83,7 +84,13 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// What stands before a line.
-const BEFORE: &[&str] = &["", "", "", "OMP_NUM_THREADS=4 ", "SLURM_HINT=nomultithread "];
+const BEFORE: &[&str] = &[
+    "",
+    "",
+    "",
+    "OMP_NUM_THREADS=4 ",
+    "SLURM_HINT=nomultithread ",
+];
 
 /// Rules of the site, as options beside the line.
 const RULES: &[&str] = &[
@@ -101,23 +108,25 @@ const RULES: &[&str] = &[
 #[derive(Serialize)]
 pub struct Case {
     /// The machine's place in the list.
-    machine: usize,
-    line: String,
-    options: Vec<String>,
-    code: i32,
-    output: String,
-    errors: String,
+    pub machine: usize,
+    pub line: String,
+    pub options: Vec<String>,
+    pub code: i32,
+    pub output: String,
+    pub errors: String,
 }
 
 /// A machine as the page gets it.
 #[derive(Serialize)]
 pub struct Machine {
-    name: &'static str,
-    text: String,
+    pub name: &'static str,
+    pub text: String,
 }
 
 fn files() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "../../tests/machines"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "../../tests/machines"]
+        .iter()
+        .collect()
 }
 
 /// Every machine with its text.
@@ -133,24 +142,40 @@ pub fn machines() -> Vec<Machine> {
     MACHINES.into_iter().map(one).collect()
 }
 
+/// The command in an empty environment, beside the files.
+pub fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("LC_ALL", "C.UTF-8")
+        .current_dir(files());
+    command
+}
+
+/// `BERTH_SEED`, or one of the clock's.
+pub fn seed() -> u64 {
+    let typed = std::env::var("BERTH_SEED").ok();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
+}
+
 /// So many cases, and what the command says of each.
-pub fn cases(command: &str, seed: u64, count: usize) -> Vec<Case> {
+pub fn cases(program: &str, seed: u64, count: usize) -> Vec<Case> {
     let mut random = Random(seed);
     (0..count)
-        .map(|number| case(command, number % MACHINES.len(), &mut random))
+        .map(|number| case(program, number % MACHINES.len(), &mut random))
         .collect()
 }
 
-fn case(command: &str, machine: usize, random: &mut Random) -> Case {
+fn case(program: &str, machine: usize, random: &mut Random) -> Case {
     let count = random.below(5);
     let words: Vec<_> = (0..count).map(|_| *random.one_of(OPTIONS)).collect();
     let line = format!("{}srun {} ./app", random.one_of(BEFORE), words.join(" "));
     let count = random.below(3);
-    let options: Vec<_> = (0..count).map(|_| random.one_of(RULES).to_string()).collect();
-    let done = Command::new(command)
-        .env_clear()
-        .env("LC_ALL", "C.UTF-8")
-        .current_dir(files())
+    let options: Vec<_> = (0..count)
+        .map(|_| random.one_of(RULES).to_string())
+        .collect();
+    let done = self::command(program)
         .args(["plan", "--machine", MACHINES[machine]])
         .args(&options)
         .args(["--format=json", &line])
