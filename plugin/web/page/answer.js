@@ -8,12 +8,15 @@
     // A text of several lines is a batch script.
     page.isScript = text => /^#!|^#SBATCH/m.test(text) || text.trim().replaceAll("\\\n", "").includes("\n");
 
-    // What a line asks of the engine.
-    page.asked = (state, line) => {
+    const SUBMIT = "sbatch job.sh";
+
+    // What a line asks of the engine: { machine, name, line, words, variables, script }. A step of a script is planned
+    // inside the script's job.
+    page.asked = (state, line, words, step) => {
         const script = page.isScript(line) ? line : undefined;
         return {
-            machine: state.machine, name: state.name || undefined, options: state.options, variables: state.variables,
-            line: script === undefined ? line : "sbatch job.sh", script,
+            machine: state.machine, name: state.name || undefined, variables: state.variables, script,
+            line: step ?? (script === undefined ? line : SUBMIT), words: [...state.options, ...step ? [`--job=${SUBMIT}`] : [], ...words],
         };
     };
 
@@ -52,18 +55,18 @@
 
     function legend(view) {
         const states = new Set();
-        for (const cells of view.cells) {
+        for (const [node, cells] of view.cells.entries()) {
             if (cells.size < view.topo.m_thread) states.add("outside");
             for (const cell of cells.values()) {
-                states.add(cell.tasks.length > 1 ? "shared" : cell.tasks.length ? "one" : "free");
+                states.add(page.state(view, node, cell));
                 if (cell.short) states.add("short");
             }
         }
         const words = {
             one: "the task with this number", shared: "several tasks share it", free: "free in the step", outside: "not the step's",
-            short: "a task here has fewer CPUs than it requests",
+            all: "every task of the node", short: "a task here has fewer CPUs than it requests",
         };
-        const marks = { one: "3", shared: "3+", free: "", outside: "·", short: "3" };
+        const marks = { one: "3", shared: "3+", all: "all", free: "", outside: "·", short: "3" };
         const items = Object.keys(words).filter(state => states.has(state));
         return element("ul", { class: "legend", "aria-label": "Marks" }, ...items.map(state => element("li", {},
             element("span", { class: `cpu ${state}`, "aria-hidden": "true" }, element("b", {}, marks[state])), ` ${words[state]}`)));
@@ -77,7 +80,7 @@
     }
 
     function view(root, state, line, plan, topo) {
-        const made = { root, line, plan, topo, cells: page.cells(plan, topo), buttons: new Map(), byNumber: new Map(plan.tasks.map(task => [task.task, task])) };
+        const made = { root, line, plan, topo, cells: page.cells(plan, topo, Number(page.line.value(line, "cpus-per-task"))), buttons: new Map(), byNumber: new Map(plan.tasks.map(task => [task.task, task])) };
         made.threads = threads(made, state, line);
         made.details = element("p", { class: "details", "aria-live": "polite" }, "Point at a CPU or a row, or go there by keyboard, to see its task.");
         return made;
@@ -88,40 +91,49 @@
         return texts.size ? element("p", { class: "hint" }, `In each task: ${[...texts].slice(0, 3).join("; or ")}. Small t0, t1, … are its threads.`) : undefined;
     }
 
-    function steps(asked) {
-        const shown = berth.run({ face: "plan", machine: asked.machine, name: asked.name, line: asked.line, script: asked.script,
-            words: [...asked.options, "--width=100"], variables: asked.variables });
-        return element("details", { class: "fold", open: true }, element("summary", {}, "Steps of the script"), element("pre", { class: "scroll", tabindex: 0 }, shown.output));
+    // The steps of a script: each planned one can be shown in place of the batch script.
+    function steps(job, chosen, show) {
+        if (!job?.steps) return undefined;
+        const pick = (text, step) => element("button", { type: "button", "aria-pressed": `${step === chosen}`, onclick: () => show(step) }, text);
+        const one = step => element("li", {}, step.status === "planned" ? pick(`line ${step.line}: ${step.text}`, step.text)
+            : element("span", {}, `line ${step.line}: ${step.text}: ${step.status === "refused" ? "refused" : "not planned"}: ${step.why}`));
+        return element("div", { class: "steps" }, element("h3", {}, "Steps of the script"),
+            element("ul", {}, element("li", {}, pick("the batch script itself", undefined)), ...job.steps.map(one)));
     }
 
-    // Shows a line's answer in a section. `use` takes a corrected line. Returns the plan, or undefined.
-    page.answer = (root, state, line, use) => {
-        const asked = page.asked(state, line);
-        const words = [...asked.options, "--format=json", "--explain"];
-        const done = berth.run({ face: "plan", machine: asked.machine, name: asked.name, line: asked.line, script: asked.script, words, variables: asked.variables });
-        if (!done.output) {
-            root.replaceChildren(element("h2", {}, line), ...page.refusal(line, done.messages));
-            return undefined;
-        }
-        const plan = JSON.parse(done.output);
-        const shown = view(root, state, line, plan, state.topo);
+    function parts(view, use, picture) {
+        const { plan, line } = view;
         const rules = [...new Set(Object.values(plan.rules))].join(", ");
         const summary = `${page.counted(plan.tasks.length, "task")} on ${page.counted(plan.nodes.length, "node")}, rule ${rules}; ${plan.allocation}`;
+        return [element("p", { class: "summary" }, summary), page.notes(plan.notes), openmpNote(view), picture, legend(view), view.details,
+            page.isScript(line) ? undefined : page.changes(plan, line, use), element("div", { class: "findings-place" }), page.explanation(plan), page.quality(plan),
+            page.assumed(plan), taskTable(view)];
+    }
+
+    // Shows a line's answer in a section, or that of one step of a script. `use` takes a corrected line. Returns the plan,
+    // or undefined.
+    page.answer = (root, state, line, use, step, job) => {
+        const done = berth.run({ face: "plan", ...page.asked(state, line, ["--format=json", "--explain"], step) });
+        const title = element("h2", {}, step ?? (page.isScript(line) ? "batch script" : line));
+        const plan = done.output ? JSON.parse(done.output) : undefined;
+        const list = steps(plan?.job ?? job, step, next => page.answer(root, state, line, use, next, plan?.job ?? job));
+        if (!plan) {
+            root.replaceChildren(...[title, ...page.refusal(step ?? line, done.messages), list].filter(Boolean));
+            return undefined;
+        }
+        const shown = view(root, state, step ?? line, plan, state.topo);
+        // A step of a script is corrected in its place.
+        const useStep = step ? changed => use(line.replace(step, () => changed)) : use;
         performance.mark("plan");
         const picture = page.picture(shown);
         performance.measure("picture", "plan");
-        const parts = [element("h2", {}, line.split("\n")[0]), element("p", { class: "summary" }, summary), page.notes(plan.notes) || undefined,
-            openmpNote(shown), picture, legend(shown), shown.details, asked.script && steps(asked), page.changes(plan, line, use),
-            element("div", { class: "findings-place" }), page.explanation(plan), page.quality(plan), page.assumed(plan), taskTable(shown)];
-        root.replaceChildren(...parts.filter(Boolean));
+        root.replaceChildren(...[title, list, ...parts(shown, useStep, picture)].filter(Boolean));
         return plan;
     };
 
     // What check finds comes after the picture, because it tries more.
     page.checked = (root, state, line, use) => {
-        const asked = page.asked(state, line);
-        const done = berth.run({ face: "check", machine: asked.machine, name: asked.name, words: asked.options, variables: asked.variables,
-            line: asked.line, script: asked.script });
+        const done = berth.run({ face: "check", ...page.asked(state, line, []) });
         const found = done.output && page.findings(JSON.parse(done.output), line, use);
         const place = root.querySelector(".findings-place") ?? root;
         if (found) place.append(found);

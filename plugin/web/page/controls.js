@@ -7,6 +7,8 @@ page.controls = {};
     // The fields show what the line has.
     page.controls.follow = line => {
         for (const field of all("option")) {
+            // Which line of a script is meant, nobody can say.
+            field.disabled = page.isScript(line);
             const value = page.line.value(line, field.dataset.option);
             if (field.type === "checkbox") field.checked = value !== undefined;
             else if (field.tagName === "SELECT") select(field, value ?? "");

@@ -6,15 +6,15 @@
     const { element } = page;
 
     function paint(made, tasks) {
-        if (tasks.length) made.style.background = page.colour(tasks[0]);
+        made.style.background = page.colour(tasks[0]);
     }
 
     function cpuButton(view, node, cpu, core) {
         const cell = view.cells[node].get(cpu);
         const tasks = cell?.tasks ?? [];
-        const state = !cell ? "outside" : !tasks.length ? "free" : tasks.length > 1 ? "shared" : "one";
+        const state = page.state(view, node, cell);
         const threads = tasks.length === 1 ? view.threads.get(tasks[0])?.threads.get(cpu) : undefined;
-        const label = !cell ? "·" : !tasks.length ? "" : tasks.length > 1 ? `${tasks[0]}+` : `${tasks[0]}`;
+        const label = { outside: "·", free: "", one: `${tasks[0]}`, shared: `${tasks[0]}+`, all: "all" }[state];
         const made = element("button", {
             type: "button", tabindex: -1, "data-node": node, "data-cpu": cpu,
             class: `cpu ${state}${cell?.short ? " short" : ""}${label.length > 3 ? " long" : ""}`,
@@ -22,7 +22,7 @@
         // What is seen comes first in what is read out.
         made.words = describe(view, node, cpu, core);
         made.setAttribute("aria-label", `${made.textContent} ${made.words}`.trim());
-        paint(made, tasks);
+        if (state === "one" || state === "shared") paint(made, tasks);
         view.buttons.set(`${node}.${cpu}`, made);
         return made;
     }
@@ -30,7 +30,7 @@
     function gpuChip(gpu) {
         const text = gpu.tasks.length ? `${gpu.name} → ${gpu.tasks.length > 3 ? page.list(gpu.tasks) : gpu.tasks.join(", ")}` : gpu.name;
         const made = element("span", { class: "gpu", "data-tasks": gpu.tasks.join(" ") }, text);
-        paint(made, gpu.tasks);
+        if (gpu.tasks.length === 1) paint(made, gpu.tasks);
         return made;
     }
 

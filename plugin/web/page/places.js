@@ -1,8 +1,8 @@
 // What each CPU of a node holds, and the boxes around it. In: the documents of berth plan and berth topo.
 "use strict";
 {
-    // What the CPUs of every node hold: for each node a Map from CPU to { tasks, state }.
-    page.cells = (plan, topo) => {
+    // What the CPUs of every node hold: for each node a Map from CPU to { tasks, short }. `requested` is the line's -c.
+    page.cells = (plan, topo, requested) => {
         const cores = new Map(topo.cores.map(core => [core.core, core.cpus]));
         const nodes = plan.nodes.map(node => {
             const owned = page.numbers(node.step_cores).flatMap(core => cores.get(core) ?? []);
@@ -10,7 +10,9 @@
         });
         for (const task of plan.tasks) {
             const cells = nodes[task.node];
-            const wanted = plan.nodes[task.node].cpus_per_task;
+            const { cpus_per_task: served, rule } = plan.nodes[task.node];
+            const isList = /^(map|mask)/.test(rule);
+            const wanted = isList ? 0 : Math.max(served, requested || 0);
             const cpus = task.cpus ? page.numbers(task.cpus) : [...cells.keys()];
             for (const cpu of cpus) {
                 if (!cells.has(cpu)) cells.set(cpu, { tasks: [], short: false });
@@ -19,6 +21,14 @@
             }
         }
         return nodes;
+    };
+
+    // What a CPU shows: "outside", "free", "one", "shared" or "all".
+    page.state = (view, node, cell) => {
+        if (!cell) return "outside";
+        const count = cell.tasks.length;
+        if (count < 2) return count ? "one" : "free";
+        return count === view.plan.nodes[node].tasks ? "all" : "shared";
     };
 
     const NAMES = { numa: "NUMA", l3: "L3" };

@@ -24,7 +24,7 @@
     });
 
     // What did not fit, and what else the plan notes.
-    page.notes = notes => notes.length && element("ul", { class: "notes", "aria-label": "Notes" },
+    page.notes = notes => !notes.length ? undefined : element("ul", { class: "notes", "aria-label": "Notes" },
         ...notes.map(note => element("li", {}, note)));
 
     // What --explain says; the sentence of each task is in the table already.
@@ -72,8 +72,8 @@
     const FIGURES = {
         spanning_numa: "tasks that span NUMA nodes", spanning_l3: "tasks that span L3 caches",
         spanning_packages: "tasks that span sockets", shared_cores: "cores that tasks share", idle_cores: "idle cores of the step",
-        tasks_per_numa: "tasks per NUMA node", tasks_per_l3: "tasks per L3 cache", far_cpus: "CPUs far from their task's others",
-        neighbours_apart: "neighbouring tasks on different sockets",
+        tasks_per_numa: "tasks per NUMA node", tasks_per_l3: "tasks per L3 cache", far_cpus: "CPUs far from their task's memory",
+        neighbours_apart: "neighbouring tasks without a NUMA node in common",
     };
 
     // The figures of a plan: [[name, value]…], by the number of tasks on a node.

@@ -36,9 +36,7 @@
 
     // The document of the command in a format, or undefined with the reason on the page.
     page.document = (state, format) => {
-        const asked = page.asked(state, state.line);
-        const done = berth.run({ face: "plan", machine: asked.machine, name: asked.name, line: asked.line, script: asked.script,
-            words: [...asked.options, `--format=${format}`], variables: asked.variables });
+        const done = berth.run({ face: "plan", ...page.asked(state, state.line, [`--format=${format}`]) });
         if (!done.output) page.done("There is no plan to save");
         return done.output || undefined;
     };

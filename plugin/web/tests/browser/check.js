@@ -34,6 +34,6 @@ async function main() {
     said.push(`${location.protocol} ${cases.length} lines on ${machines.length} machines compared, ${plans} plans, in ${Math.round(performance.now() - start)} ms`);
     await walk();
     said.push(...failed, `${failed.length} failed`);
-    await fetch(RESULT, { method: "POST", mode: "no-cors", body: said.join("\n") });
+    await fetch(`${SERVER}/result`, { method: "POST", mode: "no-cors", body: said.join("\n") });
 }
-main().catch(why => fetch(RESULT, { method: "POST", mode: "no-cors", body: `${why.stack}\n1 failed` }));
+main().catch(why => fetch(`${SERVER}/result`, { method: "POST", mode: "no-cors", body: `${why.stack}\n1 failed` }));

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -23,18 +25,25 @@ impl Server {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let (sender, results) = channel();
         let folder = folder.to_path_buf();
+        // From a POST to /offline on no file is sent, as without a network.
+        let is_off = Arc::new(AtomicBool::new(false));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (folder, sender) = (folder.clone(), sender.clone());
+                let (folder, sender, is_off) = (folder.clone(), sender.clone(), is_off.clone());
                 // A browser that leaves early is no failure.
-                thread::spawn(move || drop(serve(stream, &folder, &sender)));
+                thread::spawn(move || drop(serve(stream, &folder, &sender, &is_off)));
             }
         });
         Self { address, results }
     }
 }
 
-fn serve(stream: TcpStream, folder: &Path, results: &Sender<String>) -> std::io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    folder: &Path,
+    results: &Sender<String>,
+    is_off: &AtomicBool,
+) -> std::io::Result<()> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut request = String::new();
     input.read_line(&mut request)?;
@@ -52,9 +61,16 @@ fn serve(stream: TcpStream, folder: &Path, results: &Sender<String>) -> std::io:
     }
     let mut body = vec![0; length];
     input.read_exact(&mut body)?;
+    if request.starts_with("POST /offline ") {
+        is_off.store(true, Ordering::Relaxed);
+        return respond(&stream, "200 OK", "text/plain", b"");
+    }
     if request.starts_with("POST ") {
         let _ = results.send(String::from_utf8_lossy(&body).into_owned());
         return respond(&stream, "200 OK", "text/plain", b"");
+    }
+    if is_off.load(Ordering::Relaxed) {
+        return Ok(());
     }
     let path = request.split(' ').nth(1).unwrap_or("/");
     let path = path

@@ -70,6 +70,10 @@
         expect("a new option stands before the program", at("line").value.endsWith("--cpu-bind=cores ./app"));
         all("#first .cpu")[0].dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
         expect("a CPU lights up its task", all("#first .cpu.lit").length > 1 && text("first").includes("mask 0x"));
+        const [first, second] = all("#first .cpu");
+        first.focus();
+        first.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        expect("the arrow keys go from CPU to CPU", frame.contentDocument.activeElement === second && second.tabIndex === 0 && first.tabIndex === -1);
         type(at("line"), "srun -n8 --cpu-bnd=cores ./app");
         expect("a wrong word is marked", all("#first .marked")[0]?.textContent.includes("^^^^^"));
         await until("check has a correction", () => all("#first .findings button").length);
@@ -91,15 +95,42 @@
         type(at("line"), "srun --dist");
         expect("an option is offered", !at("offers").hidden && text("offers").includes("--distribution"));
         type(at("line"), "#!/bin/bash\n#SBATCH -N1 -n4\nsrun -n2 ./one\nsrun -n4 ./two\n");
-        expect("the steps of a script are shown", text("first").includes("./two"));
+        expect("the steps of a script are offered", all("#first .steps button").length === 3 && option("ntasks").disabled);
+        all("#first .steps button")[2].click();
+        expect("a step of a script is shown", tasksOf() === 4 && all("#first h2")[0].textContent === "srun -n4 ./two");
         type(at("line"), "srun -N4 -n256 ./app");
         expect("four nodes are drawn", all("#first .node").length === 4);
+        await takeaway();
         await open("#machine=2x64-smt2&line=srun%20-n255%20--cpu-bind=threads%20./app");
         const start = performance.now();
         type(at("line"), "srun -n256 --cpu-bind=threads ./app");
         const drawn = frame.contentWindow.performance.getEntriesByName("picture").map(one => one.duration);
         said.push(`${location.protocol} 256 CPUs: the picture in ${Math.round(Math.min(...drawn))} ms, the whole answer in ${Math.round(performance.now() - start)} ms`);
         expect("256 CPUs are drawn within 50 ms", all("#first .picture .cpu").length === 256 && Math.min(...drawn) < 50);
+    }
+
+    // What a button saves: the name of the file, and its content.
+    async function saved(id) {
+        const { URL, HTMLAnchorElement } = frame.contentWindow;
+        let content, name;
+        const click = HTMLAnchorElement.prototype.click, make = URL.createObjectURL;
+        URL.createObjectURL = blob => { content = blob; return make.call(URL, blob); };
+        HTMLAnchorElement.prototype.click = function () { name = this.download; };
+        at(id).click();
+        await until(`${id} saves a file`, () => name);
+        Object.assign(URL, { createObjectURL: make });
+        HTMLAnchorElement.prototype.click = click;
+        return { name, content };
+    }
+
+    async function takeaway() {
+        type(at("line"), "srun -n4 ./app");
+        const asked = { machine: "lumi-g", line: "srun -n4 ./app" };
+        type(at("preset"), "lumi-g", "change");
+        expect("JSON is the command's", await (await saved("save-json")).content.text() === berth.planText(asked));
+        expect("SVG is a picture", (await (await saved("save-svg")).content.text()).startsWith("<svg "));
+        const png = new Uint8Array(await (await saved("save-png")).content.arrayBuffer());
+        expect("PNG is a picture", png[1] === 80 && png[2] === 78 && png.length > 10000);
     }
 
     const NONSENSE = ["", " ", "\0\u0001", MARKUP, "-".repeat(5000), "'\"`$(x)", "srun ".repeat(2000), "9".repeat(400), "srun -n99999999999 -N0 -c-1", "💥 ü \u202e"];
@@ -140,11 +171,22 @@
         }
     }
 
+    // Over http the page works without a network after the first visit.
+    async function offline() {
+        if (location.protocol === "file:") return;
+        const worker = await frame.contentWindow.navigator.serviceWorker.ready;
+        await until("the page is kept", () => worker.active?.state === "activated");
+        await fetch(`${SERVER}/offline`, { method: "POST" });
+        await open("#machine=lumi-g&line=srun%20-n5%20./app");
+        expect("the page works without a network", tasksOf() === 5);
+    }
+
     window.walk = async () => {
         await person();
         await more();
         await nonsense();
         await files();
+        await offline();
         expect("nothing of the markup is an element", all("#first img, #request img").length === 0);
         const time = Math.round(Math.min(...times));
         said.push(`${location.protocol} the first picture ${time} ms after the address`);
