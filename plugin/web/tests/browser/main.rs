@@ -25,6 +25,9 @@ fn staged(page: &str, folder: &Path, cases: &str) -> PathBuf {
     for entry in fs::read_dir(page).unwrap().flatten() {
         fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
     }
+    let presets =
+        r#"[{"name": "alpha", "words": "<b>Alpha</b>", "machine": "pack:2 core:4 pu:2"}, 7]"#;
+    fs::write(folder.join("presets.json"), presets).unwrap();
     fs::write(folder.join("cases.js"), cases).unwrap();
     fs::write(folder.join("check.js"), include_str!("check.js")).unwrap();
     fs::write(folder.join("walk.js"), include_str!("walk.js")).unwrap();

@@ -53,10 +53,11 @@ fn serve(
         if input.read_line(&mut header)? == 0 || header.trim().is_empty() {
             break;
         }
-        if let Some((name, value)) = header.split_once(':') {
-            if name.eq_ignore_ascii_case("content-length") {
+        match header.split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                 length = value.trim().parse().unwrap_or(0);
             }
+            _ => {}
         }
     }
     let mut body = vec![0; length];

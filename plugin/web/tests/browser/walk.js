@@ -156,6 +156,10 @@
         const { hash } = frame.contentWindow.location, before = text("first");
         await open(hash);
         expect("a link has the file's machine", text("first").startsWith(before.slice(0, 60)) && tasksOf() > 0);
+        const dropped = new frame.contentWindow.DataTransfer();
+        dropped.items.add(new frame.contentWindow.File([xml], "dropped.xml"));
+        frame.contentDocument.dispatchEvent(new frame.contentWindow.DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+        await until("a dropped file is a machine", () => text("machine-source").includes("dropped.xml") && tasksOf() > 0);
         const bomb = `<!DOCTYPE topology [<!ENTITY a0 "aaaaaaaaaa">${Array.from({ length: 12 }, (_, at) => `<!ENTITY a${at + 1} "${`&a${at};`.repeat(10)}">`).join("")}]><topology>&a12;</topology>`;
         const bad = {
             "large.xml": [new Uint8Array(50 << 20)], "cut.xml": [xml.slice(0, xml.length / 2)], "bomb.xml": [bomb], "empty.xml": [""],
@@ -169,6 +173,12 @@
             type(at("preset"), "lumi-g", "change");
             await until(`the page is alive after ${name}`, () => at("machine-message").hidden && tasksOf() > 0);
         }
+    }
+
+    // A site's own machines, which a page from a disk cannot read.
+    async function presets() {
+        await open("#machine=alpha&line=srun%20-n4%20./app");
+        expect("a machine of the site", all("#first .picture .cpu").length === (location.protocol === "file:" ? 0 : 16));
     }
 
     // Over http the page works without a network after the first visit.
@@ -186,6 +196,7 @@
         await more();
         await nonsense();
         await files();
+        await presets();
         await offline();
         expect("nothing of the markup is an element", all("#first img, #request img").length === 0);
         const time = Math.round(Math.min(...times));
