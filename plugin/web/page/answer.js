@@ -43,11 +43,20 @@
                 page.light(view, [task]);
                 view.details.textContent = page.describeTask(view, task);
             };
-            row.tabIndex = 0;
+            row.tabIndex = at ? -1 : 0;
             row.addEventListener("mouseenter", show);
             row.addEventListener("focus", show);
         });
         made.addEventListener("mouseleave", () => page.light(view, []));
+        made.addEventListener("keydown", event => {
+            const to = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+            const row = to && event.target[to];
+            if (!row) return;
+            event.preventDefault();
+            event.target.tabIndex = -1;
+            row.tabIndex = 0;
+            row.focus();
+        });
         const copy = () => page.copy([HEAD, ...all].map(row => row.map(text => text ?? "").join("\t")).join("\n"), "The table is copied");
         return element("div", { class: "tasks" }, element("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Tasks of ${view.line}` }, made),
             element("button", { type: "button", class: "apply", onclick: copy }, "Copy table"));
@@ -67,9 +76,11 @@
             all: "every task of the node", short: "a task here has fewer CPUs than it requests",
         };
         const marks = { one: "3", shared: "3+", all: "all", free: "", outside: "·", short: "3" };
-        const items = Object.keys(words).filter(state => states.has(state));
-        return element("ul", { class: "legend", "aria-label": "Marks" }, ...items.map(state => element("li", {},
-            element("span", { class: `cpu ${state}`, "aria-hidden": "true" }, element("b", {}, marks[state])), ` ${words[state]}`)));
+        const cell = state => element("span", { class: `cpu ${state}`, "aria-hidden": "true" }, element("b", {}, marks[state]));
+        const items = Object.keys(words).filter(state => states.has(state)).map(state => element("li", {}, cell(state), ` ${words[state]}`));
+        const gpu = view.plan.tasks.find(task => task.gpus?.length);
+        const seen = gpu && element("li", {}, element("span", { class: "gpu" }, `gpu${gpu.gpus[0]} → ${gpu.task}`), " a GPU, and the tasks that see it");
+        return element("ul", { class: "legend", "aria-label": "Marks" }, ...items, seen);
     }
 
     // The threads of OpenMP in each task; the variables before the line win.
@@ -80,7 +91,9 @@
     }
 
     function view(root, state, line, plan, topo) {
-        const made = { root, line, plan, topo, cells: page.cells(plan, topo, Number(page.line.value(line, "cpus-per-task"))), buttons: new Map(), byNumber: new Map(plan.tasks.map(task => [task.task, task])) };
+        const requested = Number(page.line.value(line, "cpus-per-task"));
+        const byNumber = new Map(plan.tasks.map(task => [task.task, task]));
+        const made = { root, line, plan, topo, byNumber, cells: page.cells(plan, topo, requested), buttons: new Map() };
         made.threads = threads(made, state, line);
         made.details = element("p", { class: "details", "aria-live": "polite" }, "Point at a CPU or a row, or go there by keyboard, to see its task.");
         return made;
@@ -114,19 +127,21 @@
     // or undefined.
     page.answer = (root, state, line, use, step, job) => {
         const done = berth.run({ face: "plan", ...page.asked(state, line, ["--format=json", "--explain"], step) });
+        // A step of a script is corrected in its place.
+        const useStep = step ? changed => use(line.replace(step, () => changed)) : use;
         const title = element("h2", {}, step ?? (page.isScript(line) ? "batch script" : line));
         const plan = done.output ? JSON.parse(done.output) : undefined;
         const list = steps(plan?.job ?? job, step, next => page.answer(root, state, line, use, next, plan?.job ?? job));
         if (!plan) {
-            root.replaceChildren(...[title, ...page.refusal(step ?? line, done.messages), list].filter(Boolean));
+            root.replaceChildren(...[title, ...page.refusal(step ?? line, done.messages, useStep), list].filter(Boolean));
             return undefined;
         }
         const shown = view(root, state, step ?? line, plan, state.topo);
-        // A step of a script is corrected in its place.
-        const useStep = step ? changed => use(line.replace(step, () => changed)) : use;
+        performance.clearMeasures("picture");
         performance.mark("plan");
         const picture = page.picture(shown);
         performance.measure("picture", "plan");
+        performance.clearMarks("plan");
         root.replaceChildren(...[title, list, ...parts(shown, useStep, picture)].filter(Boolean));
         return plan;
     };

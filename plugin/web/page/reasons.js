@@ -16,11 +16,17 @@
 
     const TITLES = { usage: "This line is wrong", refused: "The step is refused", failed: "There is no plan" };
 
+    // The option that a refusal itself names as the way out, as in "plan on several with -N 4".
+    function wayOut(line, text, use) {
+        const option = /\b(?:with|use) (-\w \d+|--[\w-]+(?:=[\w:.,]+)?)$/.exec(text)?.[1];
+        return option ? button(`Use ${option}`, () => use(page.line.applied(line, option))) : undefined;
+    }
+
     // A line without a plan.
-    page.refusal = (line, messages) => messages.filter(message => message.kind !== "note").map(message => {
+    page.refusal = (line, messages, use) => messages.filter(message => message.kind !== "note").map(message => {
         const text = message.text.split("\n\nUsage:")[0].replace(/^error: /, "").trim();
         return element("div", { class: "bad", role: "alert" },
-            element("strong", {}, `${TITLES[message.kind] ?? "There is no plan"}: `), text, marked(line, text));
+            element("strong", {}, `${TITLES[message.kind] ?? "There is no plan"}: `), text, marked(line, text), " ", wayOut(line, text, use));
     });
 
     // What did not fit, and what else the plan notes.
