@@ -3,6 +3,7 @@
 {
     // A longer table is cut on the page; the JSON has every task.
     const MOST_ROWS = 512;
+    const MOST_TITLE = 500;
     const { element } = page;
 
     // A text of several lines is a batch script.
@@ -129,7 +130,7 @@
         const done = berth.run({ face: "plan", ...page.asked(state, line, ["--format=json", "--explain"], step) });
         // A step of a script is corrected in its place.
         const useStep = step ? changed => use(line.replace(step, () => changed)) : use;
-        const title = element("h2", {}, step ?? (page.isScript(line) ? "batch script" : line));
+        const title = element("h2", {}, step ?? (page.isScript(line) ? "batch script" : line.slice(0, MOST_TITLE)));
         const plan = done.output ? JSON.parse(done.output) : undefined;
         const list = steps(plan?.job ?? job, step, next => page.answer(root, state, line, use, next, plan?.job ?? job));
         if (!plan) {

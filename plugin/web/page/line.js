@@ -106,7 +106,7 @@ page.line = {};
 
     // The word of the line that a message is about: { start, end }, or undefined.
     page.line.wrong = (line, message) => {
-        const has = text => text.length > 1 && new RegExp(`(^|[^\\w-])${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}($|[^\\w-])`).test(message);
+        const has = text => text.length > 1 && text.length < 500 && new RegExp(`(^|[^\\w-])${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}($|[^\\w-])`).test(message);
         const { words: all, options } = read(line);
         const whole = all.find(word => word.text.startsWith("-") && has(word.text));
         if (whole) return whole;
