@@ -62,7 +62,7 @@
         type(at("line"), MANUAL);
         expect("eight rows of tasks", tasksOf() === 8);
         expect("128 CPUs", all("#first .picture .cpu").length === 128);
-        expect("each GPU has its task", all("#first .gpu").filter(gpu => gpu.textContent.includes("→")).length === 8);
+        expect("each GPU has its task", all("#first .picture .gpu").filter(gpu => gpu.textContent.includes("→")).length === 8);
         expect("the fields follow the line", option("ntasks").value === "8" && option("cpus-per-task").value === "7");
         type(option("cpus-per-task"), "8");
         expect("a field changes the line", at("line").value === MANUAL.replace("-c7", "-c 8"));
