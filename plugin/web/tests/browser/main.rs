@@ -18,7 +18,7 @@ use server::Server;
 const LINES: usize = 300;
 
 /// The longest that a browser may take.
-const LIMIT: Duration = Duration::from_secs(100);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// The page in a folder of its own, with the document that tries it.
 fn staged(page: &str, folder: &Path, cases: &str) -> PathBuf {

@@ -133,7 +133,7 @@
         expect("PNG is a picture", png[1] === 80 && png[2] === 78 && png.length > 10000);
     }
 
-    const NONSENSE = ["", " ", "\0\u0001", MARKUP, "-".repeat(5000), "'\"`$(x)", "srun ".repeat(2000), "((((".repeat(20000), "9".repeat(400), "srun -n99999999999 -N0 -c-1", "💥 ü \u202e"];
+    const NONSENSE = ["", " ", "\0\u0001", MARKUP, "-".repeat(5000), "'\"`$(x)", "srun ".repeat(2000), "((((".repeat(3000), "9".repeat(400), "srun -n99999999999 -N0 -c-1", "💥 ü \u202e"];
 
     async function nonsense() {
         const fields = all("#request input:not([type=file]):not([type=checkbox]):not([type=number]), #request textarea");
