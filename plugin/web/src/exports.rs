@@ -1,5 +1,6 @@
 //! The three functions of the WebAssembly: the page reserves memory, writes its request there, and reads the answer.
 //! The length of an answer stands in the four bytes before it. Every access is within memory that `reserve` made.
+//! Only text passes, so no generator of bindings is needed.
 #![allow(
     unsafe_code,
     reason = "the page and the module share memory by address"
