@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-pub mod advise;
 pub mod args;
 pub mod check;
 pub mod columns;
@@ -23,6 +22,7 @@ pub mod shell;
 mod srun_options;
 pub mod text;
 pub mod topo;
+pub mod tune;
 pub mod world;
 
 pub use fact::{By, Fact};

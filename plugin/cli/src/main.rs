@@ -3,7 +3,6 @@
 //! cannot be read.
 #![forbid(unsafe_code)]
 
-mod advise;
 mod args;
 mod check;
 mod completions;
@@ -22,6 +21,7 @@ mod slurmd;
 mod state_nodes;
 mod status;
 mod topo;
+mod tune;
 
 use std::ffi::OsString;
 use std::io;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     say::use_ascii(cli.ascii);
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
-        Command::Advise(args) => advise::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Status(args) => status::run(args),
         Command::Check(args) => check::run(args),
@@ -78,15 +78,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// The words that were typed; those of `berth plan` and `berth advise` are options of srun, or end in
-/// its whole line.
+/// The words that were typed; those of `berth plan` are options of srun, or end in its whole line, as those of `berth
+/// tune` do.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
     let command = asked_command().unwrap_or_default();
-    if command != "plan" && command != "advise" {
+    if command != "plan" && command != "tune" {
         return words;
     }
     let line = berth_answer::reader::line_in(&mut words);
+    if command == "tune" {
+        return words.into_iter().chain(line).collect();
+    }
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),
         None => vec![word],

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const SUBCOMMANDS: [&str; 11] = [
     "plan",
-    "advise",
+    "tune",
     "topo",
     "status",
     "check",

@@ -7,25 +7,33 @@ use std::process::Command;
 
 use golden_tables::TABLES;
 
-/// The same for `berth advise`.
-const ADVICE: &[(&str, &str, &str)] = &[
-    ("advise-mpi", "pack:2 numa:2 l3:2 core:4 pu:2", "-n 6"),
+/// The same for `berth tune --dry-run`.
+const TUNED: &[(&str, &str, &str)] = &[
     (
-        "advise-openmp",
+        "tune-mpi",
+        "pack:2 numa:2 l3:2 core:4 pu:2",
+        "srun -n 6 ./app",
+    ),
+    (
+        "tune-openmp",
         "pack:2 numa:2 core:4 pu:2",
-        "-n 3 --for openmp",
+        "--for openmp srun -n 3 -c 2 ./app",
     ),
     (
-        "advise-memory",
+        "tune-memory",
         "pack:2 numa:2 core:4 pu:1",
-        "-N 2 -n 8 -c 2 --for memory",
+        "--for memory srun -N 2 -n 8 -c 2 ./app",
     ),
     (
-        "advise-json",
+        "tune-json",
         "pack:2 core:4 pu:1",
-        "-n 2 -c 2 --format json",
+        "--format json --only --cpu-bind=cores srun -n 2 -c 2 ./app",
     ),
-    ("advise-refused", "pack:2 core:4 pu:1", "-n 4 -c 3"),
+    (
+        "tune-refused",
+        "pack:2 core:4 pu:1",
+        "srun -n 4 -c 3 --cpu-bind=map_cpu:99 ./app",
+    ),
 ];
 
 #[test]
@@ -40,9 +48,10 @@ fn tables_are_as_they_were() {
 }
 
 #[test]
-fn advice_is_as_it_was() {
-    for (name, machine, request) in ADVICE {
-        compare("advise", name, machine, &format!("--cores all {request}"));
+fn lines_to_compare_are_as_they_were() {
+    for (name, machine, request) in TUNED {
+        let request = format!("--dry-run --cores all {request}");
+        compare("tune", name, machine, &request);
     }
 }
 

@@ -25,8 +25,8 @@ fn numbers_have_their_nouns() {
         "plan --machine pu:1 --cores all -n2 --binding=auto",
         "plan --machine pu:1 --cores all -n2 --binding=linear:2",
         "plan --machine pack:1;core:2;pu:2 --cores all -n2 -c2 --map-by=core --bind-to=core --explain",
-        "advise --machine pu:1 --cores all -n2",
-        "advise --machine numa:2;core:1;pu:2 --cores all -n1 --for memory",
+        "tune --dry-run --machine pu:1 --cores all srun -n2 a",
+        "tune --dry-run --machine numa:2;core:1;pu:2 --cores all --for memory srun -n1 a",
         "topo --machine pu:1",
     ] {
         let words: Vec<_> = words
@@ -300,7 +300,7 @@ fn pictures_fit_their_width() {
 fn short_help_fits_a_screen_and_has_examples() {
     for command in [
         "plan",
-        "advise",
+        "tune",
         "topo",
         "status",
         "check",

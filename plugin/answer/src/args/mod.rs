@@ -22,7 +22,7 @@ pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, PlanArgs, site_b
 pub(crate) use refused::invalid;
 pub use refused::shortened;
 pub use srun::{Kept, SrunOptions, TypedOptions, as_getopt, ignored, one_number};
-pub(crate) use srun::{is_taken, refusal};
+pub(crate) use srun::{is_taken, quoted, refusal};
 pub use values::of as values_of;
 
 /// A release line of Slurm; completions offer the names.

@@ -300,7 +300,7 @@ pub fn as_getopt(word: &str) -> Vec<String> {
 }
 
 /// A value as it is typed in a shell.
-pub(super) fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "=:,./@%+-_".contains(letter);
     match value.chars().all(plain) {
         true => value.to_string(),

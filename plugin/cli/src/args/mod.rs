@@ -1,8 +1,8 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
-mod advise;
 mod env;
+mod tune;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
 use berth_answer::text;
 use clap::error::ErrorKind;
 
-pub(crate) use advise::AdviseArgs;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
+pub(crate) use tune::{TuneArgs, TuneFormat};
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
@@ -33,8 +33,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Show which CPUs each task of a step would get
     Plan(Box<PlanArgs>),
-    /// Compare the ways to place a step's tasks, and show the best lines
-    Advise(Box<AdviseArgs>),
+    /// Run a program with the lines that make sense for it, and show which is the fastest
+    Tune(Box<TuneArgs>),
     /// Show a node's sockets, cores and CPUs
     Topo(TopoArgs),
     /// Show which steps are bound to which cores of this node
@@ -328,12 +328,8 @@ pub(crate) fn asked_command() -> Option<OsString> {
 
 /// A line that is wrong, as clap shows it, with the usage of the subcommand that was typed.
 pub(crate) fn usage(why: &str) -> clap::Error {
-    let is_advise = asked_command().is_some_and(|word| word == "advise");
-    let name = if is_advise {
-        "berth advise"
-    } else {
-        "berth plan"
-    };
+    let is_tune = asked_command().is_some_and(|word| word == "tune");
+    let name = if is_tune { "berth tune" } else { "berth plan" };
     let mut command = clap::Command::new(name).override_usage(format!("{name} [OPTIONS]"));
     clap::Error::raw(ErrorKind::InvalidValue, text::short(why)).format(&mut command)
 }

@@ -61,7 +61,7 @@ fn environment() -> Arc<HashMap<String, String>> {
     ALL.get_or_init(all).clone()
 }
 
-/// This host, for the questions of `berth plan` and `berth advise`: they are about the place where they are typed.
+/// This host, for the questions of `berth plan` and `berth tune`: they are about the place where they are typed.
 pub(crate) static HOST: Host = Host {
     is_here: true,
     folder: None,

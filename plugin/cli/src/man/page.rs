@@ -310,7 +310,7 @@ fn environment(page: &mut Roff, name: &str) {
             "If it is set and not empty, trees have no colours.",
         ));
     }
-    if matches!(name, "berth-plan" | "berth-advise") {
+    if matches!(name, "berth-plan" | "berth-tune") {
         all.push((
             "SLURM_HOSTFILE",
             "The file of hosts for -m arbitrary, as srun reads it.",

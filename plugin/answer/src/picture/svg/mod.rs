@@ -9,7 +9,8 @@ mod legend;
 use std::fmt::Write;
 
 use super::Picture;
-use ink::{Paint, escaped, text, wrapped};
+pub(crate) use ink::escaped;
+use ink::{Paint, text, wrapped};
 use layout::{GAP, PAD, flow, page, room};
 
 /// The narrowest page: a legend's longest line has room.

@@ -1,31 +1,25 @@
-//! The figures of one tried line: those of `berth plan --score`, added up over the step's nodes, and
-//! what a step costs besides.
-//! In: a planned step. Out: [`Figures`]. Pure.
+//! The figures of one line: those of `berth plan --score`, added up over the step's nodes, and their order for a kind
+//! of program. In: a planned step. Out: [`Figures`]. Pure.
 
 use berth_placement::{CpuSet, Node};
-use serde::Serialize;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
-use super::devices::Devices;
 use crate::plan::{Planned, PlannedStep, QualityJson};
 
 /// The figures of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     /// The smallest and the largest number of CPUs of a task.
     pub cpus_per_task: [u32; 2],
     /// Those of `berth plan`, added up over the nodes.
     #[serde(flatten)]
     pub quality: QualityJson,
-    /// Cores that the step gets on all its nodes.
-    pub step_cores: u32,
-    /// Tasks with a CPU that is not next to their GPU; none if the advice is not for GPUs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub off_gpu: Option<u32>,
 }
 
 impl Figures {
     /// The figures of a step; none where a machine's tree is not known.
-    pub(super) fn of(step: &PlannedStep, on: &Node, devices: Option<&Devices>) -> Option<Self> {
+    pub(super) fn of(step: &PlannedStep, on: &Node) -> Option<Self> {
         let mut all: Option<Self> = None;
         for (at, planned) in step.planned().iter().enumerate() {
             let of_node = Self::of_node(planned, on)?;
@@ -36,10 +30,7 @@ impl Figures {
                 Some(before) => before.with(&of_node),
             });
         }
-        let mut all = all?;
-        all.step_cores = step.core_count() as u32;
-        all.off_gpu = devices.map(|devices| devices.off(step));
-        Some(all)
+        all
     }
 
     fn of_node(planned: &Planned, on: &Node) -> Option<Self> {
@@ -53,8 +44,6 @@ impl Figures {
         Some(Self {
             cpus_per_task: [counts().min()?, counts().max()?],
             quality: QualityJson::of(planned, on)?,
-            step_cores: 0,
-            off_gpu: None,
         })
     }
 
@@ -93,5 +82,56 @@ impl Figures {
             (one, other) => one.or(other),
         };
         self
+    }
+}
+
+/// The kind of program, which decides whose figures count first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// One process per task; neighbouring tasks talk to each other
+    Mpi,
+    /// Threads in each task, which share its caches and memory
+    Openmp,
+    /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
+    Memory,
+    /// Tasks with a GPU: their cores are next to it
+    Gpu,
+}
+
+impl Goal {
+    /// The figures that count, the most important first; a smaller one is better.
+    pub(super) fn order(self, figures: &Figures, is_near: bool) -> Vec<u32> {
+        let all = &figures.quality;
+        let (numa, l3) = (
+            all.tasks_per_numa[1],
+            all.tasks_per_l3.map_or(0, |[_, most]| most),
+        );
+        let [shared, idle, apart] = [all.shared_cores, all.idle_cores, all.neighbours_apart];
+        let (span_numa, span_l3) = (all.spanning_numa, all.spanning_l3);
+        match self {
+            Self::Mpi => vec![shared, span_numa, span_l3, numa, apart, idle],
+            Self::Openmp => vec![shared, span_numa, idle, span_l3, numa, apart],
+            Self::Memory => vec![span_numa, all.far_cpus, numa, l3, shared, idle, apart],
+            Self::Gpu => vec![u32::from(!is_near), shared, span_numa, idle, apart],
+        }
+    }
+
+    /// The same in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Mpi => {
+                "shared cores, tasks over several NUMA nodes, over several L3 caches, tasks on one NUMA node"
+            }
+            Self::Openmp => {
+                "shared cores, tasks over several NUMA nodes, idle cores, tasks over several L3 caches"
+            }
+            Self::Memory => {
+                "tasks over several NUMA nodes, far CPUs, tasks on one NUMA node, on one L3 cache"
+            }
+            Self::Gpu => {
+                "lines without --near, shared cores, tasks over several NUMA nodes, idle cores"
+            }
+        }
     }
 }

@@ -1,0 +1,315 @@
+//! The line that is tuned: variables, srun, its options and its program, and the same line with other options. It is
+//! started without a shell, so nothing in it may need one. Pure.
+
+use berth_srun::line::{Given, read};
+use berth_srun::options::Command as Program;
+
+use crate::args::quoted;
+use crate::lines::base;
+use crate::shell::{assignment, scan};
+
+/// Options of which one overrides or contradicts another.
+const BINDERS: [&str; 6] = [
+    "cpu-bind", "binding", "map-by", "rank-by", "bind-to", "near",
+];
+
+/// Options that decide about the placement alone, so that lines that differ in them may give the same.
+const PLACING: [&str; 4] = [
+    "distribution",
+    "hint",
+    "threads-per-core",
+    "ntasks-per-core",
+];
+
+/// Variables by which OpenMP's threads are placed.
+const THREADS: [&str; 4] = [
+    "OMP_NUM_THREADS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "GOMP_CPU_AFFINITY",
+];
+
+/// An option with its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Typed {
+    name: String,
+    value: Option<String>,
+    words: Vec<String>,
+}
+
+/// A line taken apart.
+#[derive(Clone, Debug)]
+pub(super) struct TunedLine {
+    variables: Vec<String>,
+    /// The word `srun`, perhaps with its folder.
+    srun: String,
+    options: Vec<Typed>,
+    program: Vec<String>,
+}
+
+impl TunedLine {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What berth tune cannot start.
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        let words = plain_words(line)?;
+        let at = words.iter().position(|word| assignment(word).is_none());
+        let (variables, rest) = words.split_at(at.unwrap_or(words.len()));
+        let Some((srun, rest)) = rest.split_first().filter(|(word, _)| base(word) == "srun") else {
+            return Err(format!(
+                "\"{line}\" does not begin with srun; give a line such as 'srun -n8 -c4 ./app'"
+            ));
+        };
+        let read = read(rest, Program::Srun, None);
+        if read.more {
+            return Err(
+                "a step of several components (:) is not tuned; give the line of one".into(),
+            );
+        }
+        if read.program.is_empty() {
+            return Err(format!(
+                "\"{line}\" starts no program; add the one that is to be measured"
+            ));
+        }
+        Ok(Self {
+            variables: variables.to_vec(),
+            srun: srun.clone(),
+            options: read.given.iter().map(|given| typed(given, rest)).collect(),
+            program: rest[rest.len() - read.program.len()..].to_vec(),
+        })
+    }
+
+    /// The value of an option.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        let mut given = self.options.iter().rev();
+        given.find(|one| one.name == name)?.value.as_deref()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|one| one.name == name)
+    }
+
+    /// The same line with other options.
+    ///
+    /// # Errors
+    /// Words that are no options of srun.
+    pub(super) fn with(&self, options: &str) -> Result<Self, String> {
+        let wrong = |what: &str| {
+            format!("\"{options}\" {what}; give options of srun, as in --also '--cpu-bind=cores'")
+        };
+        let words = shlex::split(options).ok_or_else(|| wrong("has a quote that is not closed"))?;
+        let read = read(&words, Program::Srun, None);
+        if !read.program.is_empty() || read.own_words != words.len() {
+            return Err(wrong("has a word that is no option"));
+        }
+        let added: Vec<_> = read
+            .given
+            .iter()
+            .map(|given| typed(given, &words))
+            .collect();
+        let is_binder = |one: &Typed| BINDERS.contains(&one.name.as_str());
+        let binds = added.is_empty()
+            || added
+                .iter()
+                .any(|one| is_binder(one) || PLACING.contains(&one.name.as_str()));
+        let mut line = self.clone();
+        line.options.retain(|one| {
+            !(binds && is_binder(one) || added.iter().any(|new| new.name == one.name))
+        });
+        line.options.extend(added);
+        Ok(line)
+    }
+
+    /// The same line with more variables, unless it or the environment places threads already.
+    /// Returns those of them that differ between lines too.
+    pub(super) fn with_variables(
+        &self,
+        more: Vec<String>,
+        is_set: impl Fn(&str) -> bool,
+    ) -> (Self, Vec<String>) {
+        let own = self.variables.iter().filter_map(|word| assignment(word));
+        let mut names = own.map(|(name, _)| name);
+        let mut line = self.clone();
+        if names.any(|name| THREADS.contains(&name)) || THREADS.into_iter().any(is_set) {
+            return (line, Vec::new());
+        }
+        let places = more
+            .iter()
+            .filter(|word| word.starts_with("OMP_PLACES"))
+            .cloned()
+            .collect();
+        line.variables.splice(0..0, more);
+        (line, places)
+    }
+
+    /// Whatever the engine does not look at: lines that differ in it are never alike.
+    pub(super) fn beside_placement(&self) -> Vec<&str> {
+        let is_other = |one: &&Typed| {
+            ![&BINDERS[..], &PLACING[..]]
+                .concat()
+                .contains(&one.name.as_str())
+        };
+        let options = self
+            .options
+            .iter()
+            .filter(is_other)
+            .flat_map(|one| &one.words);
+        self.variables
+            .iter()
+            .chain(options)
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// A batch script that makes a job for the line: sbatch's part of its options, and the line as it is.
+    pub(super) fn batch(&self) -> Vec<String> {
+        let is_sbatchs = |one: &&Typed| {
+            let read = read(&one.words, Program::Sbatch, None);
+            !BINDERS.contains(&one.name.as_str())
+                && read.given.iter().all(|given| given.trouble.is_none())
+        };
+        let jobs = self.options.iter().filter(is_sbatchs);
+        let words = jobs.map(|one| joined(one.words.iter().map(String::as_str)));
+        let directives = words.map(|words| format!("#SBATCH {words}"));
+        ["#!/bin/bash".to_string()]
+            .into_iter()
+            .chain(directives)
+            .chain([self.text()])
+            .collect()
+    }
+
+    /// As it is typed.
+    pub(super) fn text(&self) -> String {
+        let options = self.options.iter().flat_map(|one| &one.words);
+        let words = self
+            .variables
+            .iter()
+            .chain([&self.srun])
+            .chain(options)
+            .chain(&self.program);
+        joined(words.map(String::as_str))
+    }
+}
+
+/// Words as they are typed in a shell.
+pub(super) fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words = words.map(|word| {
+        if word.is_empty() {
+            "''".into()
+        } else {
+            quoted(word)
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn typed(given: &Given, words: &[String]) -> Typed {
+    Typed {
+        name: given.name.clone(),
+        value: given.value.clone(),
+        words: words.get(given.words.clone()).unwrap_or_default().to_vec(),
+    }
+}
+
+/// The words of a line that needs no shell.
+fn plain_words(line: &str) -> Result<Vec<String>, String> {
+    let found = scan(line.as_bytes());
+    let words = shlex::split(line).filter(|_| found.unclosed.is_none());
+    let words = words.ok_or("a quote of the line is not closed; close it")?;
+    let is_plain = match found.commands.as_slice() {
+        [one] => {
+            let texts = one.words.iter().map(|word| &word.text);
+            let is_known = one
+                .words
+                .iter()
+                .all(|word| !word.is_computed && !word.may_split);
+            is_known
+                && texts.eq(&words)
+                && one.outputs.is_empty()
+                && !one.in_background
+                && !one.is_nested
+        }
+        _ => false,
+    };
+    match is_plain {
+        true => Ok(words),
+        false => Err(format!(
+            "\"{line}\" needs a shell (a variable, a redirection or several commands), and berth tune starts the \
+             line without one; put that into a script, and give 'srun … ./script'"
+        )),
+    }
+}
+
+/// The assignments before a line's program, and the words behind them.
+///
+/// # Errors
+/// What is wrong with the line.
+pub fn shared_words(line: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    let mut words = plain_words(line)?;
+    let at = words.iter().position(|word| assignment(word).is_none());
+    let rest = words.split_off(at.unwrap_or(words.len()));
+    Ok((words, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_replace_those_of_the_line() {
+        let line = "A=1 srun -n4 --cpu-bind=cores -c 2 -m block:block ./app 'a b' --cpu-bind=x";
+        let line = TunedLine::read(line).unwrap();
+        for (options, text) in [
+            (
+                "",
+                "A=1 srun -n4 -c 2 -m block:block ./app 'a b' '--cpu-bind=x'",
+            ),
+            (
+                "--mpi=pmix",
+                "A=1 srun -n4 '--cpu-bind=cores' -c 2 -m block:block '--mpi=pmix' ./app 'a b' '--cpu-bind=x'",
+            ),
+            (
+                "--binding=auto -m cyclic",
+                "A=1 srun -n4 -c 2 '--binding=auto' -m cyclic ./app 'a b' '--cpu-bind=x'",
+            ),
+        ] {
+            let spelled = line.with(options).unwrap().text();
+            assert_eq!(shlex::split(&spelled), shlex::split(text), "{options}");
+        }
+        assert!(line.with("-n 2 ./other").unwrap_err().contains("no option"));
+        assert_eq!(line.value("cpus-per-task"), Some("2"));
+    }
+
+    #[test]
+    fn what_needs_a_shell_is_refused() {
+        for line in [
+            "srun ./a > b",
+            "srun ./a | tail",
+            "srun -n $N ./a",
+            "cd x && srun ./a",
+            "srun ./a < b",
+            "srun ./a &",
+        ] {
+            assert!(
+                TunedLine::read(line).unwrap_err().contains("needs a shell"),
+                "{line}"
+            );
+        }
+        assert!(
+            TunedLine::read("srun -n4")
+                .unwrap_err()
+                .contains("starts no program")
+        );
+        assert!(
+            TunedLine::read("./app")
+                .unwrap_err()
+                .contains("does not begin with srun")
+        );
+        assert!(
+            TunedLine::read("srun -n1 a : -n2 b")
+                .unwrap_err()
+                .contains("components")
+        );
+    }
+}

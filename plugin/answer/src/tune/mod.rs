@@ -1,0 +1,212 @@
+//! `berth tune`: the lines that are worth a run for a program, what the engine plans for each, and what their runs
+//! show. Pure: nothing is run here, and there is no clock.
+
+mod figures;
+mod json;
+mod line;
+mod options;
+mod picture;
+mod planned;
+mod statistics;
+mod table;
+mod verdict;
+
+use berth_placement::{DeviceKind, Node, ObjectKind};
+
+use crate::Failure;
+use crate::lines::NoAnswer;
+use crate::plan;
+use crate::reader::{Reader, Unread};
+use crate::world::World;
+use figures::Figures;
+use line::TunedLine;
+use options::About;
+use planned::Placement;
+
+pub use figures::Goal;
+pub use json::document;
+pub use line::shared_words;
+pub use picture::svg;
+pub use statistics::{Metric, Series, is_look};
+pub use table::{dry_run, measured};
+pub use verdict::{Verdict, verdict};
+
+/// What is tuned.
+pub struct Request<'a> {
+    /// The line as it is used today.
+    pub line: &'a str,
+    /// Options of `berth plan` that say where it runs.
+    pub place: Vec<String>,
+    /// The kind of program, for the order of the figures.
+    pub goal: Goal,
+    /// Further options to try.
+    pub also: &'a [String],
+    /// Options to try instead of berth's own choice.
+    pub only: &'a [String],
+    /// Whether the plans are those of the node on which the line would run.
+    pub is_planned: bool,
+}
+
+/// One line that is compared.
+pub struct Candidate {
+    /// As it is typed, with its variables.
+    pub line: String,
+    /// Its options that today's line does not have, in short.
+    pub(crate) change: String,
+    /// The options of other lines that the engine plans alike.
+    pub alike: Vec<String>,
+    /// Why it cannot run.
+    pub refused: Option<String>,
+    /// The CPUs of each task by its number, where they are known and few enough to be checked.
+    pub cpus: Vec<String>,
+    /// Notes to the user of this line.
+    pub notes: Vec<String>,
+    pub(crate) figures: Option<Figures>,
+    placement: Option<Placement>,
+}
+
+/// The lines; today's is the first.
+pub struct Candidates {
+    /// Each line that differs from the others.
+    pub all: Vec<Candidate>,
+    pub(crate) goal: Goal,
+    /// Options that say where the lines run.
+    pub(crate) place: Vec<String>,
+}
+
+/// Finds the lines to compare.
+///
+/// # Errors
+/// A machine or file that cannot be read. Within: what is wrong with the line.
+pub fn candidates(
+    request: &Request<'_>,
+    world: &dyn World,
+) -> Result<Result<Candidates, NoAnswer>, Failure> {
+    let (today, mut reader) = match read(request, world) {
+        Ok(read) => read,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut question = match reader.line(request.line) {
+        Ok(question) => question,
+        Err(why) => return Ok(Err(no_answer(why))),
+    };
+    question.typed.near = "gpu".parse().ok();
+    let on = plan::node(&question, world)?;
+    let tried = match request.only.is_empty() {
+        true => options::options(&about(&today, &on)),
+        false => request.only.to_vec(),
+    };
+    let mut found = Candidates {
+        all: Vec::new(),
+        goal: request.goal,
+        place: request.place.clone(),
+    };
+    let mut planner = planned::Planner {
+        reader,
+        on: &on,
+        is_planned: request.is_planned,
+    };
+    found.add(planner.today(&today));
+    for options in tried.iter().chain(request.also) {
+        match today.with(options) {
+            Ok(line) => found.add(planner.candidate(&line, options)),
+            Err(why) => return Ok(Err(NoAnswer::Usage(why))),
+        }
+    }
+    Ok(Ok(found))
+}
+
+fn read<'a>(
+    request: &Request<'_>,
+    world: &'a dyn World,
+) -> Result<(TunedLine, Reader<'a>), NoAnswer> {
+    let today = TunedLine::read(request.line).map_err(NoAnswer::Usage)?;
+    let reader = Reader::new(request.place.clone(), world).map_err(no_answer)?;
+    Ok((today, reader))
+}
+
+fn no_answer(why: Unread) -> NoAnswer {
+    match why {
+        Unread::Line(why) => why,
+        Unread::Options(why) => {
+            let text = crate::args::shortened(why).to_string();
+            let line = text.lines().next().unwrap_or_default();
+            NoAnswer::Usage(line.trim_start_matches("error: ").into())
+        }
+    }
+}
+
+/// What decides about the options to try.
+fn about(today: &TunedLine, on: &Node) -> About {
+    let machine = on.machine();
+    let devices = machine.map_or(&[][..], |machine| machine.devices());
+    let objects = |kind| machine.map_or_else(Vec::new, |machine| machine.objects(kind));
+    // The machine itself is no level, nor is one with the objects of another.
+    let mut levels = vec![ObjectKind::L3, ObjectKind::Numa];
+    levels.retain(|level| objects(*level).len() > 1);
+    levels.dedup_by(|one, other| objects(*one) == objects(*other));
+    let per_core = match on.counts_cores() {
+        true => 1,
+        false => on.shape().threads.max(1),
+    };
+    About {
+        each: today
+            .value("cpus-per-task")
+            .and_then(|each| each.parse().ok()),
+        threads: per_core,
+        levels,
+        order: today.value("distribution").map(String::from),
+        has_threads: today.has("hint") || today.has("threads-per-core"),
+        has_gpus: devices.iter().any(|device| device.kind == DeviceKind::Gpu),
+    }
+}
+
+impl Candidate {
+    /// A batch script with the line.
+    pub(crate) fn batch(&self) -> Vec<String> {
+        TunedLine::read(&self.line).map_or_else(|_| Vec::new(), |line| line.batch())
+    }
+}
+
+impl Candidates {
+    /// Adds a line, or its text to the one that gives the same.
+    fn add(&mut self, new: Candidate) {
+        let is_alike = |known: &&mut Candidate| {
+            known.line == new.line
+                || (known.placement.is_some() && known.placement == new.placement)
+        };
+        match self.all.iter_mut().find(is_alike) {
+            Some(known) if known.line == new.line || known.alike.contains(&new.change) => {}
+            Some(known) => known.alike.push(new.change),
+            None => self.all.push(new),
+        }
+    }
+
+    /// Positions of the lines that can run.
+    pub fn runnable(&self) -> impl Iterator<Item = usize> + '_ {
+        let can_run = |at: &usize| self.all[*at].refused.is_none();
+        (0..self.all.len()).filter(can_run)
+    }
+
+    /// The positions by the figures of their plans, the best first.
+    pub(crate) fn by_figures(&self) -> Vec<usize> {
+        let mut all: Vec<_> = (0..self.all.len()).collect();
+        all.sort_by_key(|at| {
+            let one = &self.all[*at];
+            let order = one.figures.as_ref().map(|figures| {
+                (
+                    self.goal.order(figures, one.line.contains("--near=")),
+                    one.line.len(),
+                )
+            });
+            (one.refused.is_some(), order.is_none(), order)
+        });
+        all
+    }
+
+    /// The command that plans a line.
+    pub(crate) fn plan_of(&self, line: &str) -> String {
+        let place = self.place.iter().map(String::as_str);
+        line::joined(["berth", "plan"].into_iter().chain(place).chain([line]))
+    }
+}
