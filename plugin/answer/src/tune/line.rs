@@ -241,15 +241,30 @@ fn plain_words(line: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The assignments before a line's program, and the words behind them.
-///
-/// # Errors
-/// What is wrong with the line.
-pub fn shared_words(line: &str) -> Result<(Vec<String>, Vec<String>), String> {
-    let mut words = plain_words(line)?;
-    let at = words.iter().position(|word| assignment(word).is_none());
-    let rest = words.split_off(at.unwrap_or(words.len()));
-    Ok((words, rest))
+/// A line as it is started.
+pub struct Started {
+    /// Assignments, `NAME=VALUE`.
+    pub variables: Vec<String>,
+    /// srun and its options.
+    pub srun: Vec<String>,
+    /// The program and its words.
+    pub program: Vec<String>,
+}
+
+impl Started {
+    /// Takes a line apart.
+    ///
+    /// # Errors
+    /// What is wrong with the line.
+    pub fn of(line: &str) -> Result<Self, String> {
+        let line = TunedLine::read(line)?;
+        let options = line.options.into_iter().flat_map(|one| one.words);
+        Ok(Self {
+            variables: line.variables,
+            srun: [line.srun].into_iter().chain(options).collect(),
+            program: line.program,
+        })
+    }
 }
 
 #[cfg(test)]

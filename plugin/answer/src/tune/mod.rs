@@ -25,7 +25,7 @@ use planned::Placement;
 
 pub use figures::Goal;
 pub use json::document;
-pub use line::shared_words;
+pub use line::Started;
 pub use picture::svg;
 pub use statistics::{Metric, Series, is_look};
 pub use table::{dry_run, measured};

@@ -1,6 +1,6 @@
 //! The arithmetic of measured runs: pairs of runs of the same round, and an interval for their ratio. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
 
 /// The chance that one of all comparisons of a measurement is wrong.
@@ -21,6 +21,8 @@ pub struct Metric {
 /// The runs of one line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
+    /// The rounds that it was run in.
+    pub rounds: BTreeSet<u32>,
     /// Values by round; all are above zero.
     pub values: BTreeMap<u32, f64>,
     /// Why runs have no value.

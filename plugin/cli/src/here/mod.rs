@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
 use berth_discover::{Source, discover};
@@ -40,6 +41,18 @@ pub(crate) fn job() -> Option<Arc<OwnJob>> {
     static JOB: OnceLock<Option<Arc<OwnJob>>> = OnceLock::new();
     JOB.get_or_init(|| job::find(node().as_deref()).map(Arc::new))
         .clone()
+}
+
+/// The time until a job must end, by slurmctld; none if it has no limit or there is no answer.
+pub(crate) fn time_left(job: u32) -> Option<Duration> {
+    let words = ["-h", "-o", "%L", "-j", &job.to_string()];
+    let text = child::output("squeue", &words, MOST_OF_A_VERSION).ok()?;
+    let (days, clock) = text.trim().split_once('-').unwrap_or(("0", text.trim()));
+    let mut parts = clock.split(':').map(str::parse::<u64>);
+    let seconds = parts.try_fold(0, |sum, part| Some(sum * 60 + part.ok()?));
+    Some(Duration::from_secs(
+        days.parse::<u64>().ok()? * 86_400 + seconds?,
+    ))
 }
 
 /// That job's GPUs on this node.

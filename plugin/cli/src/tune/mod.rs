@@ -1,31 +1,54 @@
 //! `berth tune`: which line is the fastest for a program, measured.
 
+mod bound;
+mod folder;
+mod metric;
+mod own_job;
+mod rounds;
+mod step;
+
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use berth_answer::lines::NoAnswer;
-use berth_answer::tune::{self, Candidates, Metric, Request};
+use berth_answer::tune::{self, Candidates, Metric, Request, Series};
+use berth_answer::world::World;
 
 use crate::Failure;
 use crate::args::{TuneArgs, TuneFormat, usage};
-use crate::here::HOST;
+use crate::here::{self, HOST};
 use crate::{json, say};
+use folder::{Asked, Folder};
+use rounds::Measurement;
+use step::Signals;
+
+/// What is kept of a job's time for its own end.
+const RESERVE: Duration = Duration::from_secs(60);
 
 /// Runs the subcommand.
 ///
 /// # Errors
 /// A machine or file that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
-    let line = args.own.line.as_deref().unwrap_or_default();
-    let request = Request {
-        line,
-        place: args.place.clone(),
-        goal: args.own.goal,
-        also: &args.own.also,
-        only: &args.own.only,
-        is_planned: true,
-    };
-    let found = match tune::candidates(&request, &HOST)? {
+    let mut asked = asked(args);
+    if let Some((job, line)) = own_job::split(&asked.line).unwrap_or_else(|why| usage(&why).exit())
+    {
+        if !args.own.dry_run {
+            return own_job::submit(&job, &line);
+        }
+        asked.place.push(format!("--job={job}"));
+        asked.line = line;
+    }
+    let mut before = None;
+    if let Some(path) = &args.own.resume {
+        let (folder, first, records) = Folder::open(path)?;
+        asked = first;
+        before = Some((folder, records));
+    }
+    let pattern = asked.metric.as_deref().map(metric::pattern).transpose();
+    let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
+    let found = match candidates(&asked, args.own.dry_run)? {
         Ok(found) => found,
         Err(NoAnswer::Usage(why)) => usage(&why).exit(),
         Err(why) => {
@@ -37,18 +60,156 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         say::refused(found.all[0].refused.as_deref().unwrap_or_default());
         return Ok(ExitCode::FAILURE);
     }
-    dry_run(args, &found)
+    if args.own.dry_run {
+        return dry_run(args, &found);
+    }
+    let Some(job) = here::job::hinted() else {
+        say::failed(
+            "berth tune runs the lines inside a job, and this is none; type it again behind salloc OPTIONS, let it make \
+             its own job (berth tune … -- sbatch OPTIONS -- 'srun …'), or look at the plans alone (--dry-run)",
+        );
+        return Ok(ExitCode::FAILURE);
+    };
+    let (folder, records) = match before {
+        Some(before) => before,
+        None => (
+            Folder::new(args.own.folder.as_deref(), job, &asked)?,
+            Vec::new(),
+        ),
+    };
+    let mut measurement = Measurement {
+        series: vec![Series::default(); found.all.len()],
+        metric: Metric {
+            higher: asked.higher,
+            is_time: pattern.is_none(),
+        },
+        found: &found,
+        folder,
+        signals: Signals::new()?,
+        pattern,
+        deadline: Instant::now() + limit(args, job),
+        timeout: args.own.timeout.map(Duration::from_secs_f64),
+        warmup: asked.warmup,
+        rounds: args.own.repeat,
+        seed: asked.seed,
+        longest: Duration::ZERO,
+    };
+    measurement.take(records);
+    let ended = measurement.run();
+    measurement.progress("");
+    let shown = show(args, &measurement);
+    if let Err(why) = ended {
+        let folder = measurement.folder.path.display();
+        say::note(&format!(
+            "not all rounds were run: {why}; berth tune --resume {folder} goes on"
+        ));
+    }
+    shown
 }
 
-/// Shows the lines and their figures.
+fn asked(args: &TuneArgs) -> Asked {
+    let own = args.own.clone();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Asked {
+        berth_tune: 1,
+        line: own.line.unwrap_or_default(),
+        place: args.place.clone(),
+        goal: own.goal,
+        also: own.also,
+        only: own.only,
+        metric: own.metric,
+        higher: own.higher,
+        warmup: own.warmup,
+        seed: now.as_nanos() as u64,
+    }
+}
+
+fn candidates(asked: &Asked, is_dry: bool) -> Result<Result<Candidates, NoAnswer>, Failure> {
+    let job = || HOST.standing(berth_answer::world::LIVE, None).job;
+    // Elsewhere, as on a login node, the plans would be those of the wrong machine.
+    let is_here = || job().is_some_and(|job| job.part.is_some());
+    let request = Request {
+        line: &asked.line,
+        place: asked.place.clone(),
+        goal: asked.goal,
+        also: &asked.also,
+        only: &asked.only,
+        is_planned: is_dry || !asked.place.is_empty() || is_here(),
+    };
+    tune::candidates(&request, &HOST)
+}
+
+/// How long it may take.
+fn limit(args: &TuneArgs, job: u32) -> Duration {
+    let limit = Duration::from_secs_f64(args.own.limit * 60.0);
+    match here::time_left(job) {
+        Some(left) => limit.min(left.saturating_sub(RESERVE)),
+        None => limit,
+    }
+}
+
+/// Shows the lines and the figures of their plans.
 fn dry_run(args: &TuneArgs, found: &Candidates) -> Result<ExitCode, Failure> {
     if args.own.format == TuneFormat::Json {
         let document = tune::document(found, None, Metric::default());
         json::write_all(&mut say::output(), "berth-tune", &document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = say::foreign_output();
+    tune::dry_run(&mut out, found, say::width(None))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what the runs say, and writes it into the folder.
+fn show(args: &TuneArgs, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
+    let (found, series, verdict) = (done.found, &done.series, done.verdict());
+    let mut text = Vec::new();
+    json::write_all(
+        &mut text,
+        "berth-tune",
+        &tune::document(found, Some((series, &verdict)), done.metric),
+    )?;
+    let folder = &done.folder;
+    let files = [
+        ("result.json", text.clone()),
+        (
+            "result.svg",
+            tune::svg(found, series, &verdict).into_bytes(),
+        ),
+    ];
+    let written = files
+        .iter()
+        .try_for_each(|(name, bytes)| folder.write(name, bytes));
+    if args.own.format == TuneFormat::Json {
+        say::output().write_all(&text)?;
     } else {
         let mut out = say::foreign_output();
-        tune::dry_run(&mut out, found, say::width(None))?;
+        tune::measured(
+            &mut out,
+            found,
+            series,
+            &verdict,
+            done.metric,
+            say::width(None),
+        )?;
+        writeln!(
+            out,
+            "\nThe output of each run, result.json and result.svg are in {}.",
+            folder.path.display()
+        )?;
         out.flush()?;
     }
-    Ok(ExitCode::SUCCESS)
+    if let Err(why) = written {
+        say::failed(&format!(
+            "{}/result.json or result.svg cannot be written: {why}",
+            folder.path.display()
+        ));
+    }
+    Ok(match verdict.best {
+        Some(_) => ExitCode::SUCCESS,
+        None => ExitCode::FAILURE,
+    })
 }

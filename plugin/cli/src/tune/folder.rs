@@ -1,0 +1,145 @@
+//! The folder of a measurement: what was asked, each run as one line of `runs.jsonl`, and the output of each run.
+//! A line is written when its run has ended, so nothing is lost whenever berth ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use berth_answer::tune::Goal;
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, Unreadable};
+
+/// A file of more runs than anybody makes.
+const MOST: u64 = 64 << 20;
+
+/// What was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub berth_tune: u32,
+    pub line: String,
+    pub place: Vec<String>,
+    pub goal: Goal,
+    pub also: Vec<String>,
+    pub only: Vec<String>,
+    pub metric: Option<String>,
+    pub higher: bool,
+    pub warmup: u32,
+    /// Decides about the order of the runs.
+    pub seed: u64,
+}
+
+/// One run that counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub round: u32,
+    pub line: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Why it has no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Whether the line is not run again.
+    #[serde(default)]
+    pub hangs: bool,
+}
+
+/// An open folder.
+pub(super) struct Folder {
+    pub path: PathBuf,
+    runs: File,
+}
+
+impl Folder {
+    /// Makes a new one; without a name, one that does not exist yet.
+    pub(super) fn new(named: Option<&Path>, job: u32, asked: &Asked) -> Result<Self, Failure> {
+        let own = (1..1000).map(|at| match at {
+            1 => format!("berth-tune-{job}").into(),
+            _ => format!("berth-tune-{job}-{at}").into(),
+        });
+        let mut names: Vec<PathBuf> =
+            named.map_or_else(|| own.collect(), |named| vec![named.into()]);
+        names.retain(|name| named.is_some() || !name.exists());
+        let path = names.into_iter().next().unwrap_or_default();
+        let why = |why: io::Error| {
+            format!(
+                "the folder {} cannot be made: {why}; name a new one with --folder",
+                path.display()
+            )
+        };
+        fs::create_dir(&path).map_err(why)?;
+        let runs = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path.join("runs.jsonl"))
+            .map_err(why)?;
+        let mut folder = Self {
+            path: path.clone(),
+            runs,
+        };
+        folder.add(asked).map_err(why)?;
+        Ok(folder)
+    }
+
+    /// Opens one again, with what was asked and its runs.
+    pub(super) fn open(path: &Path) -> Result<(Self, Asked, Vec<Record>), Failure> {
+        let file = path.join("runs.jsonl");
+        let why = |why: String| {
+            Unreadable(format!(
+                "--resume {}: {} {why}",
+                path.display(),
+                file.display()
+            ))
+        };
+        let runs = OpenOptions::new().read(true).append(true).open(&file);
+        let runs = runs.map_err(|found| why(format!("cannot be opened: {found}")))?;
+        let mut lines = BufReader::new((&runs).take(MOST)).lines();
+        let first = lines.next().and_then(Result::ok).unwrap_or_default();
+        let asked: Asked = serde_json::from_str(&first)
+            .map_err(|found| why(format!("is not of berth tune: {found}")))?;
+        if asked.berth_tune != 1 {
+            return Err(why("is of another release of berth".into()).into());
+        }
+        // The last line may have been cut off by a full disk.
+        let records = lines
+            .map_while(Result::ok)
+            .filter_map(|line| serde_json::from_str(&line).ok());
+        let records = records.collect();
+        let mut folder = Self {
+            path: path.into(),
+            runs,
+        };
+        // What follows a line that was cut off begins a line of its own.
+        folder.runs.write_all(b"\n")?;
+        Ok((folder, asked, records))
+    }
+
+    /// Adds a line.
+    pub(super) fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(record)?;
+        text.push(b'\n');
+        self.runs.write_all(&text)?;
+        self.runs.sync_data()
+    }
+
+    /// The file for the output of a run.
+    pub(super) fn output(&self, name: &str) -> io::Result<File> {
+        let path = self.path.join(name);
+        OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(|why| {
+                io::Error::new(
+                    why.kind(),
+                    format!("{} cannot be written: {why}", path.display()),
+                )
+            })
+    }
+
+    /// Writes a file of the result.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        fs::write(self.path.join(name), bytes)
+    }
+}

@@ -1,0 +1,235 @@
+//! The rounds: each runs every line once, in an order of its own, until the differences are clear or the time is over.
+
+use std::io::{self, IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+use berth_answer::text::one_line;
+use berth_answer::tune::{Candidates, Metric, Series, Started, Verdict, is_look, verdict};
+use regex::bytes::Regex;
+
+use super::bound;
+use super::folder::{Folder, Record};
+use super::metric;
+use super::step::{self, End, Signals};
+
+/// A run that takes longer than this times the longest one hangs.
+const HANGS: u32 = 10;
+/// No run hangs before.
+const LEAST: Duration = Duration::from_secs(60);
+/// A line that failed so often, and never had a value, is not run again.
+const FAILURES: usize = 3;
+
+/// What is measured, and how far it is.
+pub(super) struct Measurement<'a> {
+    pub found: &'a Candidates,
+    pub folder: Folder,
+    pub signals: Signals,
+    pub pattern: Option<Regex>,
+    pub metric: Metric,
+    pub deadline: Instant,
+    pub timeout: Option<Duration>,
+    pub warmup: u32,
+    pub rounds: u32,
+    pub seed: u64,
+    pub series: Vec<Series>,
+    /// The longest run.
+    pub longest: Duration,
+}
+
+/// Why there are no more runs.
+pub(super) type Ended = String;
+
+/// Why a run has no value.
+struct Failed {
+    why: String,
+    hangs: bool,
+}
+
+impl Failed {
+    fn new(why: String) -> Self {
+        Self { why, hangs: false }
+    }
+}
+
+impl Measurement<'_> {
+    /// Takes runs over that were made before.
+    pub(super) fn take(&mut self, records: Vec<Record>) {
+        for record in records {
+            if let Some(at) = self
+                .found
+                .all
+                .iter()
+                .position(|one| one.line == record.line)
+            {
+                self.keep(at, record);
+            }
+        }
+    }
+
+    fn keep(&mut self, at: usize, record: Record) {
+        let series = &mut self.series[at];
+        series.rounds.insert(record.round);
+        if let Some(value) = record
+            .value
+            .filter(|value| value.is_finite() && *value > 0.0)
+        {
+            series.values.insert(record.round, value);
+        }
+        if record.hangs {
+            series.stopped.clone_from(&record.failed);
+        }
+        series.failures.extend(record.failed);
+        if series.values.is_empty() && series.failures.len() >= FAILURES {
+            let why = format!("it has failed {FAILURES} times, and never had a value");
+            series.stopped.get_or_insert(why);
+        }
+    }
+
+    /// What is known now.
+    pub(super) fn verdict(&self) -> Verdict {
+        verdict(&self.series, self.metric, self.rounds)
+    }
+
+    /// Runs all rounds.
+    pub(super) fn run(&mut self) -> Result<(), Ended> {
+        let lines: Vec<_> = self.found.runnable().collect();
+        let is_alone = lines.len() == 1;
+        let first = self.series.iter().all(|series| series.rounds.is_empty());
+        for at in &lines {
+            self.check(*at)?;
+        }
+        let warmup = if is_alone || !first { 0 } else { self.warmup };
+        for (run, at) in (0..warmup).flat_map(|run| lines.iter().map(move |at| (run, *at))) {
+            self.progress(&format!("warm-up, line {at}"));
+            let ran = self.once(at, &format!("warmup-{}-line-{at}.out", run + 1))?;
+            if let Some(failed) = ran.err().filter(|failed| failed.hangs) {
+                self.series[at].failures.push(failed.why.clone());
+                self.series[at].stopped = Some(failed.why);
+            }
+        }
+        for round in 1..=if is_alone { 1 } else { self.rounds } {
+            let mut order = lines.clone();
+            fastrand::Rng::with_seed(self.seed.wrapping_add(round.into())).shuffle(&mut order);
+            for at in order {
+                if self.series[at].stopped.is_none() && !self.series[at].rounds.contains(&round) {
+                    self.progress(&self.place(round));
+                    self.count(round, at)?;
+                }
+            }
+            if is_look(round, self.rounds) && self.look() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out lines that are clearly slower. Returns whether nothing is open.
+    fn look(&mut self) -> bool {
+        let found = self.verdict();
+        for at in found.slower.iter().filter(|at| Some(**at) != found.base) {
+            self.series[*at]
+                .stopped
+                .get_or_insert("it is clearly slower than the fastest".into());
+        }
+        found.best.is_some() && found.open.is_empty()
+    }
+
+    /// A run that counts.
+    fn count(&mut self, round: u32, at: usize) -> Result<(), Ended> {
+        let found = self.once(at, &format!("round-{round:03}-line-{at}.out"))?;
+        let record = Record {
+            round,
+            line: self.found.all[at].line.clone(),
+            value: found.as_ref().ok().copied(),
+            hangs: found.as_ref().is_err_and(|failed| failed.hangs),
+            failed: found.err().map(|failed| failed.why),
+        };
+        let written = self.folder.add(&record);
+        self.keep(at, record);
+        written.map_err(|why| {
+            format!(
+                "{}/runs.jsonl cannot be written: {why}",
+                self.folder.path.display()
+            )
+        })
+    }
+
+    /// One run: its value, or the reason why it has none.
+    fn once(&mut self, at: usize, output: &str) -> Result<Result<f64, Failed>, Ended> {
+        let file = self.folder.output(output).map_err(|why| why.to_string())?;
+        let line = Started::of(&self.found.all[at].line)?;
+        let hangs = self.timeout.unwrap_or((self.longest * HANGS).max(LEAST));
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || (self.longest > left && self.metric.is_time) {
+            return Err("the time is over".into());
+        }
+        let ran = step::run(&line, &line.program, &file, &self.signals, hangs.min(left));
+        let (end, time) =
+            ran.map_err(|why| format!("{} cannot be started: {why}", line.srun[0]))?;
+        Ok(match end {
+            End::Interrupted => return Err("it was interrupted".into()),
+            End::TimedOut if hangs > left => return Err("the time is over".into()),
+            End::TimedOut => Err(Failed {
+                why: format!(
+                    "it did not end within {:.0} s (--timeout)",
+                    hangs.as_secs_f64()
+                ),
+                hangs: true,
+            }),
+            End::Code(0) => {
+                self.longest = self.longest.max(time);
+                match &self.pattern {
+                    Some(pattern) => metric::value(pattern, &file).map_err(Failed::new),
+                    None => Ok(time.as_secs_f64()),
+                }
+            }
+            End::Code(code) => Err(Failed::new(format!(
+                "exit code {code}: {}",
+                metric::last_line(&file)
+            ))),
+        })
+    }
+
+    /// Whether the tasks of a line are bound as planned.
+    fn check(&mut self, at: usize) -> Result<(), Ended> {
+        let planned = &self.found.all[at].cpus;
+        let Some(program) = bound::program().filter(|_| !planned.is_empty()) else {
+            return Ok(());
+        };
+        self.progress(&format!("checking the binding of line {at}"));
+        let file = self
+            .folder
+            .output(&format!("binding-line-{at}.out"))
+            .map_err(|why| why.to_string())?;
+        let line = Started::of(&self.found.all[at].line)?;
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let ran = step::run(&line, &program, &file, &self.signals, left.min(LEAST));
+        let (end, _) = ran.map_err(|why| format!("{} cannot be started: {why}", line.srun[0]))?;
+        if end == End::Interrupted {
+            return Err("it was interrupted".into());
+        }
+        self.series[at].unbound = bound::difference(&file, planned);
+        Ok(())
+    }
+
+    fn place(&self, round: u32) -> String {
+        let open = self.series.iter().zip(&self.found.all);
+        let open = open.filter(|(series, one)| series.stopped.is_none() && one.refused.is_none());
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let all = self.longest * (self.rounds + 1 - round) * open.count() as u32;
+        format!(
+            "round {round} of at most {}, at most {:.0} min left",
+            self.rounds,
+            (all.min(left).as_secs_f64() / 60.0).ceil()
+        )
+    }
+
+    /// Shows how far it is; a terminal has one line for it.
+    pub(super) fn progress(&self, text: &str) {
+        let text = one_line(text);
+        let _ = match stderr().is_terminal() {
+            true => write!(io::stderr(), "\r\x1b[K{text}"),
+            false => Ok(()),
+        };
+    }
+}
