@@ -144,7 +144,8 @@ fn below(
 }
 
 fn remarks_on(one: &Candidate, runs: Option<&Series>) -> Vec<String> {
-    let failed = runs.filter(|runs| !runs.failures.is_empty()).map(|runs| {
+    let failed = runs.filter(|runs| runs.failures.last() != runs.stopped.as_ref());
+    let failed = failed.map(|runs| {
         let all = runs.failures.len() + runs.values.len();
         let last = runs.failures.last().map_or("", String::as_str);
         format!(
@@ -181,9 +182,10 @@ pub fn measured(
     variables(out, found, width)?;
     writeln!(out)?;
     let unit = if metric.is_time { "median s" } else { "median" };
-    let heads = ["", CHANGE, unit, "spread", "speed-up", "rounds"]
-        .into_iter()
-        .chain(FIGURES);
+    let heads = ["", CHANGE, unit, "spread", "speed-up", "rounds"];
+    let is_planned = found.all.iter().any(|one| one.figures.is_some());
+    let planned = FIGURES.into_iter().filter(|_| is_planned);
+    let heads = heads.into_iter().chain(planned);
     let mut rows = vec![heads.map(String::from).collect::<Vec<_>>()];
     for at in verdict.order() {
         let (one, runs) = (&found.all[at], &series[at]);
@@ -253,7 +255,6 @@ fn answer(
         _ if ran == 1 && found.runnable().count() == 1 => {
             "all lines that run are planned alike, so there is nothing to compare".into()
         }
-        _ if ran == 1 => "only one line has values; the reasons of the others stand below".into(),
         Some(_) if verdict.is_clear && best == base => "today's line is clearly the fastest".into(),
         Some(speed) if verdict.is_clear => format!(
             "{:.2} times as fast as {others} ({:.2} to {:.2}, from {})",
@@ -262,9 +263,10 @@ fn answer(
             speed.most,
             counted(speed.rounds, "round")
         ),
-        _ if series[base].values.len() < 3 => {
+        _ if series.iter().all(|runs| runs.rounds.len() < 3) => {
             "fewer than three rounds were run, so no difference is clear".into()
         }
+        _ if ran == 1 => "only one line has values; the reasons of the others stand below".into(),
         _ => format!("no clear difference: none is clearly faster than {others}"),
     };
     if verdict.is_clear {

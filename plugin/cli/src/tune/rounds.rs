@@ -171,8 +171,8 @@ impl Measurement<'_> {
             End::TimedOut if hangs > left => return Err("the time is over".into()),
             End::TimedOut => Err(Failed {
                 why: format!(
-                    "it did not end within {:.0} s (--timeout)",
-                    hangs.as_secs_f64()
+                    "it did not end within {} s (--timeout)",
+                    (hangs.as_secs_f64() * 10.0).round() / 10.0
                 ),
                 hangs: true,
             }),

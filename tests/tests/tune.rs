@@ -1,0 +1,193 @@
+//! `berth tune` on a real cluster: programs whose best line is known by construction, because their score or their time
+//! depends on their own mask and those of the others. Each line is named, and bound as it was planned.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use berth_tests::{Cluster, Done, command};
+use serde_json::Value;
+
+/// One node with two CPUs.
+fn cluster() -> Option<Cluster> {
+    berth_tests::two_cpus().then(|| Cluster::builder().plugstack(Some("")).up())
+}
+
+const CPUS: &str = "cpus=$(sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status)\n";
+
+struct Tuned {
+    done: Done,
+    result: Value,
+}
+
+impl Tuned {
+    /// Tunes a program, in a job of two tasks.
+    fn of(cluster: &Cluster, name: &str, program: &str, options: &[&str], line: &str) -> Self {
+        let path = cluster.folder().join(name);
+        fs::write(&path, format!("#!/bin/bash\n{CPUS}{program}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = cluster.folder().join(format!("{name}.runs"));
+        let folder_option = format!("--folder={}", folder.display());
+        let line = line.replace("APP", &path.display().to_string());
+        let berth = command();
+        let berth = berth.to_string_lossy();
+        let words = ["-Q", "-n2", &*berth, "tune", &folder_option];
+        let done = cluster.run("salloc", &[&words, options, &[&line]].concat());
+        let text = fs::read_to_string(folder.join("result.json"));
+        let text = text.unwrap_or_else(|why| panic!("{name}: {why} {done:#?}"));
+        let tuned = Self {
+            done,
+            result: serde_json::from_str(&text).unwrap(),
+        };
+        assert!(tuned.done.ok(), "{name}: {:#?}", tuned.done);
+        for one in tuned.lines() {
+            assert!(one["unbound"].is_null(), "{name}: {one}");
+        }
+        tuned
+    }
+
+    fn lines(&self) -> &Vec<Value> {
+        self.result["lines"].as_array().unwrap()
+    }
+
+    /// The options of the fastest line, and of those that are alike.
+    fn fastest(&self) -> String {
+        let at = self.result["best"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{:#?}", self.done));
+        let best = &self.lines()[at as usize];
+        format!("{} | {}", best["line"], best["alike"])
+    }
+}
+
+const SCORE: [&str; 3] = ["--metric=score ([0-9]+)", "--higher", "--repeat=3"];
+
+#[test]
+fn the_line_that_is_best_by_construction_is_named() {
+    let Some(cluster) = cluster() else { return };
+    // Each task wants one CPU of its own; today's line gives it all.
+    let alone =
+        "case $cpus in *[-,]*) s=10;; *) s=20;; esac; [ $SLURM_PROCID != 0 ] || echo score $s";
+    let found = Tuned::of(
+        &cluster,
+        "alone",
+        alone,
+        &SCORE,
+        "srun -n2 --cpu-bind=none APP",
+    );
+    assert!(
+        found.fastest().contains("--cpu-bind=cores"),
+        "{}",
+        found.fastest()
+    );
+    // Each task wants all CPUs; today's line gives it one.
+    let wide =
+        "case $cpus in *[-,]*) s=20;; *) s=10;; esac; [ $SLURM_PROCID != 0 ] || echo score $s";
+    let found = Tuned::of(&cluster, "wide", wide, &SCORE, "srun -n2 APP");
+    assert!(
+        found.fastest().contains("--cpu-bind=none"),
+        "{}",
+        found.fastest()
+    );
+    // The order matters: the first task wants the last CPU.
+    let order = "[ $SLURM_PROCID != 0 ] || { [ $cpus = 1 ] && echo score 20 || echo score 10; }";
+    let also = [&SCORE[..], &["--also=--cpu-bind=map_cpu:1,0"]].concat();
+    let found = Tuned::of(&cluster, "order", order, &also, "srun -n2 APP");
+    assert!(
+        found.fastest().contains("map_cpu:1,0"),
+        "{}",
+        found.fastest()
+    );
+    // The threads of a task: one for each CPU that it requests, with places.
+    let threads =
+        "[ \"$OMP_NUM_THREADS\" = 2 ] && [ $cpus = 0-1 ] && echo score 20 || echo score 10";
+    let found = Tuned::of(&cluster, "threads", threads, &SCORE, "srun -n1 -c2 APP");
+    assert!(
+        found.fastest().contains("OMP_NUM_THREADS=2"),
+        "{}",
+        found.fastest()
+    );
+}
+
+#[test]
+fn a_program_that_hates_sharing_is_faster_on_cores_of_its_own() {
+    let Some(cluster) = cluster() else { return };
+    let work = "for ((i = 0; i < 40000; i++)); do :; done";
+    let only = ["--only=--cpu-bind=cores", "--repeat=12"];
+    let found = Tuned::of(
+        &cluster,
+        "work",
+        work,
+        &only,
+        "srun -n2 --cpu-bind=map_cpu:0,0 APP",
+    );
+    assert!(
+        found.fastest().contains("--cpu-bind=cores"),
+        "{:#?}",
+        found.done
+    );
+}
+
+#[test]
+fn lines_that_do_not_differ_run_once() {
+    let Some(cluster) = cluster() else { return };
+    let only = ["--only=--cpu-bind=cores", "--only=--cpu-bind=threads"];
+    let found = Tuned::of(&cluster, "alike", "true", &only, "srun -n2 APP");
+    assert!(
+        found.done.stdout.contains("planned alike"),
+        "{:#?}",
+        found.done
+    );
+    assert_eq!(found.lines().len(), 1, "{:#?}", found.result);
+    assert_eq!(found.lines()[0]["values"].as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn what_slurm_refuses_is_a_row_and_its_own_job_has_a_table() {
+    let Some(cluster) = cluster() else { return };
+    // The step needs another shape of job.
+    let options = [
+        &SCORE[..],
+        &["--only=-c4", "--only=--mpi=none --cpu-bind=none"],
+    ]
+    .concat();
+    let found = Tuned::of(
+        &cluster,
+        "refused",
+        "echo score 3",
+        &options,
+        "srun -n2 APP",
+    );
+    assert!(
+        found.lines()[1]["refused"].is_string(),
+        "{:#?}",
+        found.result
+    );
+    let berth = command();
+    let output = cluster.folder().join("log/tune.out");
+    let output_option = format!("--output={}", output.display());
+    let folder = format!("--folder={}", cluster.folder().join("own").display());
+    let line = format!(
+        "srun -n2 --cpu-bind=none {}",
+        cluster.folder().join("refused").display()
+    );
+    let words = [
+        "tune",
+        &folder,
+        "--repeat=3",
+        "--only=--exact",
+        "--",
+        "sbatch",
+        "--wait",
+        "-n2",
+        &output_option,
+        "--",
+        &line,
+    ];
+    let done = cluster.run(&berth.to_string_lossy(), &words);
+    assert!(done.ok(), "{done:#?}");
+    let text = fs::read_to_string(&output).unwrap();
+    assert!(
+        text.contains("result ") && text.contains("--exact"),
+        "{text}"
+    );
+}
