@@ -1,5 +1,5 @@
 /* Dense matrix multiply, the core of HPL: it computes, and hardly waits for memory.
- * matrix SIZE SECONDS: repeats it for so long, and prints the rate in GFLOP/s. */
+ * matrix SIZE ROUNDS: repeats it so often, and prints the rate in GFLOP/s. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
@@ -21,9 +21,9 @@ static void multiply(int size, const double *a, const double *b, double *c)
 int main(int argc, char **argv)
 {
     int size = argc > 1 ? atoi(argv[1]) : 0;
-    double seconds = argc > 2 ? atof(argv[2]) : 0;
-    if (size < 1 || size > 20000 || seconds <= 0)
-        return usage("matrix SIZE(1-20000) SECONDS");
+    long rounds = argc > 2 ? atol(argv[2]) : 0;
+    if (size < 1 || size > 20000 || rounds < 1)
+        return usage("matrix SIZE(1-20000) ROUNDS");
     size_t count = (size_t)size * size;
     double *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b), *c = calloc(count, sizeof *c);
     if (!a || !b || !c)
@@ -32,13 +32,10 @@ int main(int argc, char **argv)
         a[i] = (double)(i % 7) - 3;
         b[i] = (double)(i % 5) - 2;
     }
-    long rounds = 0;
-    double start = now(), spent;
-    do {
+    double start = now();
+    for (long round = 0; round < rounds; round++)
         multiply(size, a, b, c);
-        rounds++;
-        spent = now() - start;
-    } while (spent < seconds);
+    double spent = now() - start;
     /* The sum keeps the compiler from leaving the work out. */
     double sum = 0;
     for (size_t i = 0; i < count; i++)

@@ -1,5 +1,5 @@
 /* a[i] = b[i] + s * c[i] over arrays larger than any cache: it waits for the memory's bandwidth.
- * triad MIB SECONDS: so much memory in all, for so long; prints the rate in GB/s. */
+ * triad MIB ROUNDS: so much memory in all, so often; prints the rate in GB/s. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "clock.h"
@@ -7,9 +7,9 @@
 int main(int argc, char **argv)
 {
     long mib = argc > 1 ? atol(argv[1]) : 0;
-    double seconds = argc > 2 ? atof(argv[2]) : 0;
-    if (mib < 1 || mib > 1048576 || seconds <= 0)
-        return usage("triad MIB(1-1048576) SECONDS");
+    long rounds = argc > 2 ? atol(argv[2]) : 0;
+    if (mib < 1 || mib > 1048576 || rounds < 1)
+        return usage("triad MIB(1-1048576) ROUNDS");
     size_t count = (size_t)mib * 1048576 / (3 * sizeof(double));
     double *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b), *c = malloc(count * sizeof *c);
     if (!a || !b || !c)
@@ -20,14 +20,12 @@ int main(int argc, char **argv)
         b[i] = (double)(i % 3);
         c[i] = 1;
     }
-    long rounds = 0;
-    double start = now(), spent;
-    do {
-        double factor = 3 + rounds % 2;
+    double start = now();
+    for (long round = 0; round < rounds; round++) {
+        double factor = 3 + round % 2;
         for (size_t i = 0; i < count; i++)
             a[i] = b[i] + factor * c[i];
-        rounds++;
-        spent = now() - start;
-    } while (spent < seconds);
+    }
+    double spent = now() - start;
     return result(3.0 * sizeof(double) * count * rounds / spent / 1e9, a[count / 2]);
 }

@@ -172,7 +172,7 @@ fn lines_that_are_planned_alike_run_once() {
         &[
             "all lines that run are planned alike, so there is nothing to compare",
             "today planned alike, and run once: --cpu-bind=cores; --cpu-bind=threads",
-            "0 of 2 answered",
+            "0 of 2 answered: no output",
         ],
     );
     assert_eq!(stage.runs().len(), 1);

@@ -175,9 +175,13 @@ impl Candidates {
             known.line == new.line
                 || (known.placement.is_some() && known.placement == new.placement)
         };
+        // The variables of lines that are alike are the same.
+        let words = new.change.split(' ');
+        let options: Vec<_> = words.filter(|word| !word.starts_with("OMP_")).collect();
+        let options = options.join(" ");
         match self.all.iter_mut().find(is_alike) {
-            Some(known) if known.line == new.line || known.alike.contains(&new.change) => {}
-            Some(known) => known.alike.push(new.change),
+            Some(known) if known.line == new.line || known.alike.contains(&options) => {}
+            Some(known) => known.alike.push(options),
             None => self.all.push(new),
         }
     }

@@ -144,7 +144,8 @@ fn below(
 }
 
 fn remarks_on(one: &Candidate, runs: Option<&Series>) -> Vec<String> {
-    let failed = runs.filter(|runs| runs.failures.last() != runs.stopped.as_ref());
+    let failed = runs.filter(|runs| !runs.failures.is_empty());
+    let failed = failed.filter(|runs| runs.failures.last() != runs.stopped.as_ref());
     let failed = failed.map(|runs| {
         let all = runs.failures.len() + runs.values.len();
         let last = runs.failures.last().map_or("", String::as_str);

@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use serde::Deserialize;
 
+use super::metric::last_line;
+
 /// 4096 tasks with long lists have less.
 const MOST: u64 = 16 << 20;
 
@@ -40,9 +42,10 @@ pub(super) fn difference(mut output: &File, planned: &[String]) -> Option<String
     let rows: Vec<_> = rows.collect();
     if rows.len() < planned.len() {
         return Some(format!(
-            "whether the tasks are bound as planned is not known: {} of {} answered",
+            "whether the tasks are bound as planned is not known, as {} of {} answered: {}",
             rows.len(),
-            planned.len()
+            planned.len(),
+            last_line(output)
         ));
     }
     let differs = |row: &&Row| {

@@ -1,16 +1,18 @@
 //! The rounds: each runs every line once, in an order of its own, until the differences are clear or the time is over.
 
-use std::io::{self, IsTerminal, Write, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use berth_answer::text::one_line;
 use berth_answer::tune::{Candidates, Metric, Series, Started, Verdict, is_look, verdict};
+use berth_placement::sets::count::counted;
 use regex::bytes::Regex;
 
 use super::bound;
 use super::folder::{Folder, Record};
 use super::metric;
 use super::step::{self, End, Signals};
+use crate::say;
 
 /// A run that takes longer than this times the longest one hangs.
 const HANGS: u32 = 10;
@@ -54,6 +56,7 @@ impl Failed {
 impl Measurement<'_> {
     /// Takes runs over that were made before.
     pub(super) fn take(&mut self, records: Vec<Record>) {
+        let mut unknown = 0;
         for record in records {
             if let Some(at) = self
                 .found
@@ -62,7 +65,15 @@ impl Measurement<'_> {
                 .position(|one| one.line == record.line)
             {
                 self.keep(at, record);
+            } else {
+                unknown += 1;
             }
+        }
+        if unknown > 0 {
+            say::note(&format!(
+                "{} of lines that this job does not have",
+                counted(unknown, "run")
+            ));
         }
     }
 
@@ -110,9 +121,12 @@ impl Measurement<'_> {
         for round in 1..=if is_alone { 1 } else { self.rounds } {
             let mut order = lines.clone();
             fastrand::Rng::with_seed(self.seed.wrapping_add(round.into())).shuffle(&mut order);
+            if !stderr().is_terminal() {
+                say::note(&self.place(round));
+            }
             for at in order {
                 if self.series[at].stopped.is_none() && !self.series[at].rounds.contains(&round) {
-                    self.progress(&self.place(round));
+                    self.progress(&format!("{}, line {at}", self.place(round)));
                     self.count(round, at)?;
                 }
             }
@@ -160,7 +174,7 @@ impl Measurement<'_> {
         let line = Started::of(&self.found.all[at].line)?;
         let hangs = self.timeout.unwrap_or((self.longest * HANGS).max(LEAST));
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || (self.longest > left && self.metric.is_time) {
+        if left.is_zero() || self.longest > left {
             return Err("the time is over".into());
         }
         let ran = step::run(&line, &line.program, &file, &self.signals, hangs.min(left));
@@ -226,10 +240,9 @@ impl Measurement<'_> {
 
     /// Shows how far it is; a terminal has one line for it.
     pub(super) fn progress(&self, text: &str) {
-        let text = one_line(text);
-        let _ = match stderr().is_terminal() {
-            true => write!(io::stderr(), "\r\x1b[K{text}"),
-            false => Ok(()),
-        };
+        if stderr().is_terminal() {
+            // A terminal that is gone needs no progress.
+            let _ = write!(stderr(), "\r\x1b[K{}", one_line(text));
+        }
     }
 }
