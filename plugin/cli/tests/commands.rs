@@ -86,11 +86,13 @@ fn run(line: &PageLine, words: &[String], folder: &Path) -> Option<String> {
     let mut words = words.to_vec();
     // A name of a subcommand, what never ends, and what needs a job are only asked for their help.
     let needs_job = words.first().is_some_and(|word| word == "env");
-    // Without a job the lines of berth tune are read and planned.
-    if words[0] == "tune" && words.iter().all(|word| word != "--resume") {
+    // Without a job the lines of berth tune are planned.
+    let is_tuned = words[0] == "tune" && words.iter().any(|word| word.contains("srun"));
+    if is_tuned {
         words.insert(1, "--dry-run".into());
     }
-    if words.len() == 1 || words.iter().any(|word| word == "--resume") || needs_job || words.iter().any(|word| word == "--watch") {
+    let only_asked = words[0] == "tune" && !is_tuned;
+    if only_asked || words.len() == 1 || needs_job || words.iter().any(|word| word == "--watch") {
         words.push("--help".into());
     }
     let input = fs::File::open(folder.join("report.json")).unwrap();

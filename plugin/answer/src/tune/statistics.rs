@@ -55,7 +55,7 @@ pub(crate) struct Comparisons {
 /// Whether the runs are compared after a round: after 3, 6, 12, 24, …, and after the last one.
 #[must_use]
 pub fn is_look(round: u32, most: u32) -> bool {
-    round == most || (round >= 3 && round % 3 == 0 && (round / 3).is_power_of_two())
+    round == most || (round >= 3 && round.is_multiple_of(3) && (round / 3).is_power_of_two())
 }
 
 impl Comparisons {

@@ -246,30 +246,7 @@ fn answer(
             "no line has a value; the reasons stand below",
         );
     };
-    let ran = verdict.order().len();
-    let others = if base == 0 {
-        "today's line"
-    } else {
-        "the first line that ran, because today's has no value"
-    };
-    let text = match verdict.speeds[best] {
-        _ if ran == 1 && found.runnable().count() == 1 => {
-            "all lines that run are planned alike, so there is nothing to compare".into()
-        }
-        Some(_) if verdict.is_clear && best == base => "today's line is clearly the fastest".into(),
-        Some(speed) if verdict.is_clear => format!(
-            "{:.2} times as fast as {others} ({:.2} to {:.2}, from {})",
-            speed.ratio,
-            speed.least,
-            speed.most,
-            counted(speed.rounds, "round")
-        ),
-        _ if series.iter().all(|runs| runs.rounds.len() < 3) => {
-            "fewer than three rounds were run, so no difference is clear".into()
-        }
-        _ if ran == 1 => "only one line has values; the reasons of the others stand below".into(),
-        _ => format!("no clear difference: none is clearly faster than {others}"),
-    };
+    let text = result(found, series, verdict, (best, base));
     if verdict.is_clear {
         write_named(out, width, "fastest", &found.all[best].line)?;
     }
@@ -289,6 +266,39 @@ fn answer(
         )?;
     }
     Ok(())
+}
+
+/// What the runs show, in words.
+fn result(
+    found: &Candidates,
+    series: &[Series],
+    verdict: &Verdict,
+    (best, base): (usize, usize),
+) -> String {
+    let ran = verdict.order().len();
+    let others = if base == 0 {
+        "today's line"
+    } else {
+        "the first line that ran, because today's has no value"
+    };
+    match verdict.speeds[best] {
+        _ if ran == 1 && found.runnable().count() == 1 => {
+            "all lines that run are planned alike, so there is nothing to compare".into()
+        }
+        Some(_) if verdict.is_clear && best == base => "today's line is clearly the fastest".into(),
+        Some(speed) if verdict.is_clear => format!(
+            "{:.2} times as fast as {others} ({:.2} to {:.2}, from {})",
+            speed.ratio,
+            speed.least,
+            speed.most,
+            counted(speed.rounds, "round")
+        ),
+        _ if series.iter().all(|runs| runs.rounds.len() < 3) => {
+            "fewer than three rounds were run, so no difference is clear".into()
+        }
+        _ if ran == 1 => "only one line has values; the reasons of the others stand below".into(),
+        _ => format!("no clear difference: none is clearly faster than {others}"),
+    }
 }
 
 impl Verdict {

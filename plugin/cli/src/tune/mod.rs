@@ -14,12 +14,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use berth_answer::lines::NoAnswer;
 use berth_answer::tune::{self, Candidates, Metric, Request, Series};
 use berth_answer::world::World;
+use regex::bytes::Regex;
 
 use crate::Failure;
 use crate::args::{TuneArgs, TuneFormat, usage};
 use crate::here::{self, HOST};
 use crate::{json, say};
-use folder::{Asked, Folder};
+use folder::{Asked, Folder, Record};
 use rounds::Measurement;
 use step::Signals;
 
@@ -40,12 +41,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         asked.place.push(format!("--job={job}"));
         asked.line = line;
     }
-    let mut before = None;
-    if let Some(path) = &args.own.resume {
-        let (folder, first, records) = Folder::open(path)?;
-        asked = first;
-        before = Some((folder, records));
-    }
+    let before = args.own.resume.as_deref().map(Folder::open).transpose()?;
+    let (asked, before) = match before {
+        Some((folder, first, records)) => (first, Some((folder, records))),
+        None => (asked, None),
+    };
     let pattern = asked.metric.as_deref().map(metric::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
     let found = match candidates(&asked, args.own.dry_run)? {
@@ -63,6 +63,17 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     if args.own.dry_run {
         return dry_run(args, &found);
     }
+    measure(args, &asked, &found, pattern, before)
+}
+
+/// Runs the lines, and shows what the runs say.
+fn measure(
+    args: &TuneArgs,
+    asked: &Asked,
+    found: &Candidates,
+    pattern: Option<Regex>,
+    before: Option<(Folder, Vec<Record>)>,
+) -> Result<ExitCode, Failure> {
     let Some(job) = here::job::hinted() else {
         say::failed(
             "berth tune runs the lines inside a job, and this is none; type it again behind salloc OPTIONS, let it make \
@@ -73,7 +84,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     let (folder, records) = match before {
         Some(before) => before,
         None => (
-            Folder::new(args.own.folder.as_deref(), job, &asked)?,
+            Folder::new(args.own.folder.as_deref(), job, asked)?,
             Vec::new(),
         ),
     };
@@ -83,7 +94,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
             higher: asked.higher,
             is_time: pattern.is_none(),
         },
-        found: &found,
+        found,
         folder,
         signals: Signals::new()?,
         pattern,
