@@ -106,7 +106,10 @@ pub fn candidates(
         on: &on,
         is_planned: request.is_planned,
     };
-    found.add(planner.today(&today));
+    match planner.today(&today) {
+        Ok(today) => found.add(today),
+        Err(why) => return Ok(Err(why)),
+    }
     for options in tried.iter().chain(request.also) {
         match today.with(options) {
             Ok(line) => found.add(planner.candidate(&line, options)),

@@ -4,7 +4,8 @@ use berth_placement::{Across, CpuSet, Node, NodeSet, Rule};
 
 use super::line::TunedLine;
 use super::{Candidate, Figures, no_answer};
-use crate::lines::NoAnswer;
+use crate::Unreadable;
+use crate::lines::{NoAnswer, Unusable};
 use crate::plan::{self, Answer, Planned, PlannedStep};
 use crate::reader::Reader;
 use crate::text;
@@ -34,9 +35,14 @@ pub(super) struct Planner<'a, 'b> {
 
 impl Planner<'_, '_> {
     /// Today's line, as it is.
-    pub(super) fn today(&mut self, line: &TunedLine) -> Candidate {
-        let planned = self.plan(line);
-        self.of(line, "today's line".into(), planned)
+    ///
+    /// # Errors
+    /// What is wrong with it, or cannot be read.
+    pub(super) fn today(&mut self, line: &TunedLine) -> Result<Candidate, NoAnswer> {
+        match self.plan(line) {
+            Err(why @ (NoAnswer::Usage(_) | NoAnswer::Failed(_))) => Err(why),
+            planned => Ok(self.of(line, "today's line".into(), planned)),
+        }
     }
 
     /// Another line, with the variables that fit it.
@@ -76,7 +82,11 @@ impl Planner<'_, '_> {
     fn plan(&mut self, line: &TunedLine) -> Result<Found, NoAnswer> {
         let question = self.reader.line(&line.text()).map_err(no_answer)?;
         let answer = plan::answer_of_line(&question, self.on);
-        let step = match answer.map_err(|why| NoAnswer::Refused(why.to_string()))? {
+        let answer = answer.map_err(|why| match why.is::<Unusable>() || why.is::<Unreadable>() {
+            true => NoAnswer::Usage(why.to_string()),
+            false => NoAnswer::Refused(why.to_string()),
+        });
+        let step = match answer? {
             Answer::Planned(step) => step,
             Answer::Refused(why) if plan::is_not_modelled(&why) => {
                 return Err(NoAnswer::NotModelled(why));
