@@ -64,3 +64,38 @@ pub(super) fn difference(mut output: &File, planned: &[String]) -> Option<String
         planned[first.task]
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn found(rows: &[(usize, &str)], planned: &[&str]) -> Option<String> {
+        let mut file = tempfile::tempfile().unwrap();
+        writeln!(file, "srun: a word {{ of somebody else").unwrap();
+        for (task, cpus) in rows {
+            let row =
+                format!("3: {{\"format\":\"berth-report\",\"task\":{task},\"cpus\":\"{cpus}\"}}");
+            writeln!(file, "{row}").unwrap();
+        }
+        let planned: Vec<_> = planned.iter().map(ToString::to_string).collect();
+        difference(&file, &planned)
+    }
+
+    #[test]
+    fn each_task_is_compared_with_its_plan() {
+        assert_eq!(found(&[(1, "4-7"), (0, "0-3")], &["0-3", "4-7"]), None);
+        // A task that is not bound has no plan.
+        assert_eq!(found(&[(0, "0-9"), (1, "1")], &["", "1"]), None);
+        let wrong = found(&[(0, "0-3"), (1, "0-3")], &["0-3", "4-7"]).unwrap();
+        assert_eq!(
+            wrong,
+            "NOT BOUND AS PLANNED: 1 of 2 tasks, such as task 1: CPUs 0-3, planned 4-7"
+        );
+        let missing = found(&[(0, "0")], &["0", "1"]).unwrap();
+        assert!(missing.contains("1 of 2 answered: 3: {"), "{missing}");
+        // A number that no task has.
+        assert_eq!(found(&[(0, "0"), (9, "1")], &["0", "1"]), None);
+    }
+}

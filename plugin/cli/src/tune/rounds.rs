@@ -120,12 +120,16 @@ impl Measurement<'_> {
         }
         for round in 1..=if is_alone { 1 } else { self.rounds } {
             let mut order = lines.clone();
+            order.retain(|at| self.series[*at].stopped.is_none());
+            if order.is_empty() {
+                break;
+            }
             fastrand::Rng::with_seed(self.seed.wrapping_add(round.into())).shuffle(&mut order);
             if !stderr().is_terminal() {
                 say::note(&self.place(round));
             }
             for at in order {
-                if self.series[at].stopped.is_none() && !self.series[at].rounds.contains(&round) {
+                if !self.series[at].rounds.contains(&round) {
                     self.progress(&format!("{}, line {at}", self.place(round)));
                     self.count(round, at)?;
                 }
@@ -234,7 +238,7 @@ impl Measurement<'_> {
         format!(
             "round {round} of at most {}, at most {:.0} min left",
             self.rounds,
-            (all.min(left).as_secs_f64() / 60.0).ceil()
+            (all.min(left).as_secs_f64() / 60.0).ceil().max(1.0)
         )
     }
 
