@@ -10,7 +10,7 @@ test_every_program_is_tuned() {
     local said
     said=$(WORDS='60 1' salloc -Q -n2 "$root/experiments/binding" --repeat 3 --only=--cpu-bind=cores --only=--cpu-bind=none)
     same "$(grep -c '^result ' <<< "$said")" 3
-    contains "$said" 'OMP_PLACES=cores --cpu-bind=none'
+    contains "$said" 'OMP_PLACES=cores --cpu-bind=cores'
     same "$(find . -maxdepth 2 -path './binding-*/result.json' | wc -l)" 3
 }
 

@@ -265,6 +265,26 @@ fn the_time_ends_it() {
     );
 }
 
+/// What fails after the job's end is no failure of a line.
+#[test]
+fn the_end_of_the_job_ends_it() {
+    let stage = Stage::new(
+        "echo x >> count; [ $(wc -l < count) -lt 6 ] && exit 0
+        echo srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7; exit 1",
+    );
+    let words = ["--folder=f", "--warmup=0", "--only=--exact", "srun ./app"];
+    let done = stage.tune(&words);
+    done.shows(
+        0,
+        &[
+            "not all rounds were run: the job has ended",
+            "--resume f goes on",
+        ],
+    );
+    assert!(!done.stdout.contains("failed"), "{done:#?}");
+    assert_eq!(stage.runs().len(), 5);
+}
+
 #[test]
 fn a_full_disk_ends_it_with_the_table() {
     let stage = Stage::new("head -c 300000 /dev/zero; echo; echo rate 3");

@@ -55,6 +55,13 @@ pub(crate) fn time_left(job: u32) -> Option<Duration> {
     ))
 }
 
+/// Whether slurmctld says that a job is no longer running; none if there is no answer.
+pub(crate) fn is_over(job: u32) -> Option<bool> {
+    let words = ["-h", "-o", "%T", "-j", &job.to_string()];
+    let text = child::output("squeue", &words, MOST_OF_A_VERSION).ok()?;
+    Some(!text.contains("RUNNING"))
+}
+
 /// That job's GPUs on this node.
 fn gpus(job: &OwnJob) -> Result<GpusOfJob, String> {
     static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();

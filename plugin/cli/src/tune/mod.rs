@@ -95,6 +95,7 @@ fn measure(
             is_time: pattern.is_none(),
         },
         found,
+        job,
         folder,
         signals: Signals::new()?,
         pattern,

@@ -12,7 +12,7 @@ use super::bound;
 use super::folder::{Folder, Record};
 use super::metric;
 use super::step::{self, End, Signals};
-use crate::say;
+use crate::{here, say};
 
 /// A run that takes longer than this times the longest one hangs.
 const HANGS: u32 = 10;
@@ -21,9 +21,13 @@ const LEAST: Duration = Duration::from_secs(60);
 /// A line that failed so often, and never had a value, is not run again.
 const FAILURES: usize = 3;
 
+/// What srun says of a job that is over.
+const EXPIRED: &str = "Expired or invalid job";
+
 /// What is measured, and how far it is.
 pub(super) struct Measurement<'a> {
     pub found: &'a Candidates,
+    pub job: u32,
     pub folder: Folder,
     pub signals: Signals,
     pub pattern: Option<Regex>,
@@ -201,10 +205,13 @@ impl Measurement<'_> {
                     None => Ok(time.as_secs_f64()),
                 }
             }
-            End::Code(code) => Err(Failed::new(format!(
-                "exit code {code}: {}",
-                metric::last_line(&file)
-            ))),
+            End::Code(code) => {
+                let last = metric::last_line(&file);
+                if here::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
+                    return Err("the job has ended".into());
+                }
+                Err(Failed::new(format!("exit code {code}: {last}")))
+            }
         })
     }
 
@@ -221,6 +228,9 @@ impl Measurement<'_> {
             .map_err(|why| why.to_string())?;
         let line = Started::of(&self.found.all[at].line)?;
         let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err("the time is over".into());
+        }
         let ran = step::run(&line, &program, &file, &self.signals, left.min(LEAST));
         let (end, _) = ran.map_err(|why| format!("{} cannot be started: {why}", line.srun[0]))?;
         if end == End::Interrupted {
