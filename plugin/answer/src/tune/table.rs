@@ -239,12 +239,7 @@ fn answer(
     width: usize,
 ) -> io::Result<()> {
     let (Some(best), Some(base)) = (verdict.best, verdict.base) else {
-        return write_named(
-            out,
-            width,
-            "result",
-            "no line has a value; the reasons stand below",
-        );
+        return write_named(out, width, "result", "no line has a value");
     };
     let text = result(found, series, verdict, (best, base));
     if verdict.is_clear {
