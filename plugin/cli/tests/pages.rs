@@ -17,6 +17,14 @@ mod page_lines;
 /// Pictures of the pages, and the options that draw them.
 const PICTURES: &[(&str, &str)] = &[
     (
+        "docs/pictures/before.svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' --site exclusive --format svg 'srun -n 8 ./app'",
+    ),
+    (
+        "docs/pictures/after.svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' --site exclusive --format svg 'srun -n 8 -c 4 ./app'",
+    ),
+    (
         "docs/pictures/eight-by-four.svg",
         "plan --machine 'pack:2 numa:2 core:8 pu:1' --cores all -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),

@@ -11,6 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use berth_answer::json;
 use berth_answer::lines::NoAnswer;
 use berth_answer::tune::{self, Candidates, Metric, Request, Series};
 use berth_answer::world::World;
@@ -19,7 +20,7 @@ use regex::bytes::Regex;
 use crate::Failure;
 use crate::args::{TuneArgs, TuneFormat, usage};
 use crate::here::{self, HOST};
-use crate::{json, say};
+use crate::say;
 use folder::{Asked, Folder, Record};
 use rounds::Measurement;
 use step::Signals;
