@@ -223,3 +223,21 @@ fn every_change_does_what_it_says() {
         lines.len()
     );
 }
+
+/// Whole cores are no proposal for whom one thread of each is enough.
+#[test]
+fn no_change_takes_a_wish_away() {
+    let line = |wish: &str| {
+        format!("--machine 'pack:2 core:8 pu:2' --cores all -n 4 -c 4 -m block:block {wish}")
+    };
+    let lines = [
+        line("--hint=nomultithread"),
+        line("--threads-per-core=1"),
+        line("--cpu-bind=threads"),
+    ];
+    let proposed = plans(&lines).into_iter().map(|plan| {
+        let changes = plan.unwrap()["changes"].to_string();
+        changes.contains("--cpu-bind=cores")
+    });
+    assert_eq!(proposed.collect::<Vec<_>>(), [false, false, false]);
+}

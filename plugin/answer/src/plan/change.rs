@@ -4,7 +4,7 @@
 use std::fmt;
 
 use berth_placement::request::distribution::AcrossHosts;
-use berth_placement::{CpuSet, Level, Node, Order, Rule, TaskPlan};
+use berth_placement::{CpuSet, Level, Node, Order, Request, Rule, TaskPlan};
 use berth_srun::options::{Choice, Own};
 use serde::Serialize;
 
@@ -174,7 +174,7 @@ fn candidates(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
     match &first.plan.decision.rule {
         Rule::Level { level, order, .. } => {
             let mut all: Vec<_> = other_order(args, *order).into_iter().collect();
-            all.extend(other_level(*level));
+            all.extend(other_level(*level, &first.request));
             all
         }
         Rule::NoMatch => {
@@ -209,8 +209,11 @@ fn cpus(each: u32) -> Vec<Added> {
     vec![("cpus-per-task", Some(each.to_string()))]
 }
 
-fn other_level(level: Level) -> Vec<Candidate> {
+fn other_level(level: Level, request: &Request) -> Vec<Candidate> {
+    let few_threads = request.cpu_bind.one_thread || request.threads_per_core.is_some();
     match level {
+        // Whole cores would take the wish for few threads of each away.
+        Level::Threads if few_threads => Vec::new(),
         Level::Cores => {
             let hint = vec![("hint", Some("nomultithread".into()))];
             let hint = (hint, vec![Effect::OneThread]);
