@@ -229,6 +229,20 @@ impl Known {
         PRESETS.iter().map(Self::of).collect()
     }
 
+    /// The end of a message about a text that is no machine: the names that begin with it, whatever its case. Empty
+    /// where there is none.
+    #[must_use]
+    pub fn proposed(text: &str) -> String {
+        let text = text.trim().to_ascii_lowercase();
+        let is_near = |name: &&str| text.len() > 1 && name.starts_with(&text);
+        let names = PRESETS.iter().map(|preset| preset.name).filter(is_near);
+        let names: Vec<_> = names.map(|name| format!("\"{name}\"")).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("; known machines with such a name: {}", names.join(", ")),
+        }
+    }
+
     fn of(preset: &Preset) -> Self {
         let [sockets, cores_per_socket, threads_per_core] = preset.size();
         Self {

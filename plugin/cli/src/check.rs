@@ -35,6 +35,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         release: args.slurm,
         exclusive: args.exclusive,
         site,
+        beside: &[],
+        variables: &[],
     };
     let report = check(&request, &Host::beside(&args.line[0]))?;
     match args.format {

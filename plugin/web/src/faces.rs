@@ -9,6 +9,7 @@ use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answer as Planned};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
+use berth_answer::shell::assignment;
 use berth_answer::topo::{Apart, Document, Known};
 use berth_answer::{Failure, Unreadable, text};
 
@@ -60,12 +61,44 @@ fn question(request: &Request, world: &PageWorld, with_line: bool) -> Result<Que
     let mut beside = vec!["--machine".to_string(), world.source.clone()];
     beside.extend(request.words.iter().cloned());
     let line = if with_line { request.line.trim() } else { "" };
-    if !line.is_empty() && !line.starts_with('-') {
-        return Reader::new(beside, world)?.line(line);
+    if !line.is_empty() && (!line.starts_with('-') || !request.variables.is_empty()) {
+        return Reader::new(beside, world)?.line(&after_variables(request, line)?);
     }
     let unclosed = || "a quote is not closed on this line; close it".to_string();
     beside.extend(shlex::split(line).ok_or_else(unclosed)?);
     Reader::new(beside, world)?.alone()
+}
+
+/// The variables as they stand before a line, in the order of their names.
+fn assignments(request: &Request) -> Result<Vec<String>, String> {
+    let one = |(name, value): (&String, &String)| {
+        let text = format!("{name}={value}");
+        let is_one = assignment(&text).is_some_and(|(known, _)| known == name);
+        let wrong = || format!("\"{name}\" is no name of a variable");
+        is_one.then_some(text).ok_or_else(wrong)
+    };
+    let mut all: Vec<_> = request
+        .variables
+        .iter()
+        .map(one)
+        .collect::<Result<_, _>>()?;
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// A line with the variables before it; those that it has itself win.
+fn after_variables(request: &Request, line: &str) -> Result<String, String> {
+    let mut words = Vec::new();
+    for text in assignments(request)? {
+        let (name, value) = text.split_once('=').unwrap_or((&text, ""));
+        let value = shlex::try_quote(value).map_err(|why| format!("{name}: {why}"))?;
+        words.push(format!("{name}={value}"));
+    }
+    if line.starts_with('-') {
+        words.push("srun".into());
+    }
+    words.push(line.into());
+    Ok(words.join(" "))
 }
 
 /// What `berth plan` prints.
@@ -115,7 +148,19 @@ fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
         Ok(question) => question,
         Err(why) => return Ok(unread(why)),
     };
+    let variables = match assignments(request) {
+        Ok(variables) => variables,
+        Err(why) => return Ok(unread(why.into())),
+    };
     let text = request.script.as_deref().unwrap_or(&request.line);
+    // The job is that of the text.
+    let is_jobs = |word: &&String| word.starts_with("--job=");
+    let beside: Vec<_> = request
+        .words
+        .iter()
+        .filter(|word| !is_jobs(word))
+        .cloned()
+        .collect();
     let report = check(
         &check::Request {
             text: text.as_bytes(),
@@ -124,6 +169,8 @@ fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
             release: question.slurm,
             exclusive: false,
             site: question.typed.site,
+            beside: &beside,
+            variables: &variables,
         },
         world,
     )?;

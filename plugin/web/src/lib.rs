@@ -28,7 +28,7 @@ pub struct Request {
     line: String,
     /// Options of `berth plan` beside the line.
     words: Vec<String>,
-    /// The variables of the user's environment.
+    /// Variables of the user, as if they stood before the line; those before it win.
     variables: HashMap<String, String>,
     /// The batch script that a line with `sbatch` submits, whatever its name is.
     script: Option<String>,

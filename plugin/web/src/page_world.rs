@@ -8,6 +8,7 @@ use std::sync::Arc;
 use berth_answer::Failure;
 use berth_answer::Unreadable;
 use berth_answer::hwloc::{machine_of_synthetic, machine_of_xml};
+use berth_answer::topo::Known;
 use berth_answer::world::{GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
 use berth_placement::Machine;
 use berth_placement::topology::presets::Preset;
@@ -64,7 +65,10 @@ impl World for PageWorld {
         }
         match Preset::named(machine.trim()).and_then(Preset::machine) {
             Some(known) => Ok(known),
-            None => machine_of_synthetic(machine).map_err(|why| unreadable(why.to_string())),
+            None => machine_of_synthetic(machine).map_err(|why| {
+                let near = Known::proposed(machine);
+                unreadable(format!("{why}{near}"))
+            }),
         }
     }
 

@@ -30,7 +30,7 @@ use case::Case;
 use command::Kind;
 use finding::{Finding, replaced};
 use foreign::Foreign;
-use place::{Place, Surroundings};
+use place::{Place, Surroundings, is_exclusive};
 use script::{Role, Script};
 
 pub use report::Report;
@@ -51,6 +51,10 @@ pub struct Request<'a> {
     pub exclusive: bool,
     /// How the site hands out nodes, if somebody says so.
     pub site: Option<SiteNodes>,
+    /// Options of `berth plan` that hold for every step, such as the rules of the site.
+    pub beside: &'a [String],
+    /// The variables that the text finds set, as NAME=VALUE.
+    pub variables: &'a [String],
 }
 
 /// Checks a text.
@@ -60,13 +64,17 @@ pub struct Request<'a> {
 pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure> {
     let place = match (request.machine, request.cluster) {
         (None, None) => None,
-        (machine, cluster) => Some(Place::named(machine.unwrap_or(LIVE), cluster, world)?),
+        (machine, cluster) => {
+            let machine = machine.unwrap_or(LIVE);
+            Some(Place::named(machine, cluster, request.beside, world)?)
+        }
     };
     let there = || place.as_ref()?.args.standing.release();
     let release = request.release.or_else(there);
     let release = release.unwrap_or_else(|| world.release());
     let mut around = Surroundings::of(request.text, place, release, world);
-    around.exclusive = request.exclusive;
+    around.variables = request.variables;
+    around.exclusive = request.exclusive || request.beside.iter().any(|word| is_exclusive(word));
     around.whole = request.site == Some(SiteNodes::Exclusive) && request.cluster.is_none();
     let read = script::script(request.text, &around);
     let has_commands = !read.commands.is_empty() || read.job.is_some();

@@ -34,9 +34,11 @@ impl Place {
     pub(super) fn named(
         machine: &str,
         cluster: Option<&str>,
+        beside: &[String],
         world: &dyn World,
     ) -> Result<Self, Failure> {
-        let words = ["--machine".to_string(), machine.to_string()].into();
+        let mut words = steps_words(beside);
+        words.extend(["--machine".to_string(), machine.to_string()]);
         let typed = reader::parsed(&mut reader::command(), words);
         let mut typed = typed.map_err(|why| shortened(why).to_string())?;
         typed.cluster = cluster.map(String::from);
@@ -51,15 +53,24 @@ impl Place {
     /// The one that a plan is for: the words beside its line hold for every step, and `--exclusive` for
     /// the job.
     pub(super) fn of(question: &Question, node: &Node, world: &dyn World) -> Option<Self> {
-        let is_jobs = |word: &&String| *word == "--exclusive" || word.starts_with("--exclusive=");
-        let beside = question.beside.iter().filter(|word| !is_jobs(word));
-        let words = beside.flat_map(|word| as_getopt(word)).collect();
+        let words = steps_words(&question.beside);
         let mut typed = reader::parsed(&mut reader::command(), words).ok()?;
         typed.line_variables.clone_from(&question.line_variables);
         let args = Question::new(typed, world).ok()?;
         let node = node.clone();
         Some(Self { args, node })
     }
+}
+
+/// Whether a word makes a job's nodes its own.
+pub(super) fn is_exclusive(word: &str) -> bool {
+    word == "--exclusive" || word.starts_with("--exclusive=")
+}
+
+/// The words that hold for every step, as getopt reads them.
+fn steps_words(beside: &[String]) -> Vec<String> {
+    let beside = beside.iter().filter(|word| !is_exclusive(word));
+    beside.flat_map(|word| as_getopt(word)).collect()
 }
 
 /// The surroundings of a check.
@@ -74,6 +85,8 @@ pub(crate) struct Surroundings<'a> {
     pub exclusive: bool,
     /// Whether jobs get whole nodes there, as somebody says.
     pub whole: bool,
+    /// The variables that the text finds set, as NAME=VALUE.
+    pub variables: &'a [String],
     scripts: RefCell<HashMap<String, ScriptFile>>,
     roomy: OnceCell<Option<Place>>,
     /// Whether a step, by its options, is refused on roomy nodes: each repair asks for all steps again.
@@ -95,6 +108,7 @@ impl<'a> Surroundings<'a> {
             release,
             exclusive: false,
             whole: false,
+            variables: &[],
             scripts: RefCell::default(),
             roomy: OnceCell::new(),
             refused: RefCell::default(),
@@ -139,7 +153,7 @@ impl<'a> Surroundings<'a> {
     /// Assumed nodes with room for nearly everything.
     pub(super) fn roomy(&self) -> Option<&Place> {
         let made = self.roomy.get_or_init(|| {
-            let mut place = Place::named(ROOMY.0, None, self.world).ok()?;
+            let mut place = Place::named(ROOMY.0, None, &[], self.world).ok()?;
             place.args.assumed_nodes = ROOMY.1;
             Some(place)
         });

@@ -116,7 +116,11 @@ impl<'a> Reader<'a> {
                 text: text.into(),
                 ..Script::default()
             },
-            variables: Variables::new(),
+            variables: around
+                .variables
+                .iter()
+                .filter_map(|text| found(text))
+                .collect(),
             documents: Vec::new(),
             written: BTreeMap::new(),
             piped: None,
@@ -331,6 +335,17 @@ fn assigned(word: &Word) -> Option<(String, Variable)> {
         value: value.into(),
         is_computed: word.is_computed,
         end: Some(word.range.end),
+    };
+    Some((name.into(), value))
+}
+
+/// A variable that is set before the text begins.
+fn found(text: &str) -> Option<(String, Variable)> {
+    let (name, value) = assignment(text)?;
+    let value = Variable {
+        value: value.into(),
+        is_computed: false,
+        end: None,
     };
     Some((name.into(), value))
 }

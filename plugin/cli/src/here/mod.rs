@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use berth_answer::topo::Known;
 use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
 use berth_discover::{Source, discover};
 use berth_host::script_file::{MOST, content};
@@ -24,7 +25,7 @@ use berth_site::cpusets::{Site, SiteCpusets};
 use berth_srun::Release;
 
 use crate::args::Devices;
-use crate::{Failure, devices};
+use crate::{Failure, Unreadable, devices};
 
 /// The most that a program prints as its version.
 const MOST_OF_A_VERSION: u64 = 1 << 12;
@@ -127,7 +128,11 @@ impl World for Host {
     }
 
     fn machine(&self, machine: &str, with_devices: bool) -> Result<Machine, Failure> {
-        let mut found = discover(&Source::parse(machine)?)?;
+        let found = Source::parse(machine).and_then(|source| discover(&source));
+        let mut found = found.map_err(|why| match Known::proposed(machine) {
+            names if names.is_empty() => Failure::from(why),
+            names => Unreadable(format!("{why}{names}")).into(),
+        })?;
         if with_devices {
             found = devices::add(found, Devices::Sysfs);
         }
