@@ -9,10 +9,13 @@
     // A text of several lines is a batch script.
     page.isScript = text => /^#!|^#SBATCH/m.test(text) || text.trim().replaceAll("\\\n", "").includes("\n");
 
+    // The fields beside the line change lines of srun alone: which line of a script is meant, nobody can say.
+    page.isFixed = text => page.isScript(text) || page.line.isMpi(text);
+
     const SUBMIT = "sbatch job.sh";
 
-    // What a line asks of the engine: { machine, name, line, words, variables, script }. A step of a script is planned
-    // inside the script's job.
+    // What a line asks of the engine: { machine, name, line, words, variables, script }. A step of a script, by its text,
+    // is planned inside the script's job.
     page.asked = (state, line, words, step) => {
         const script = page.isScript(line) ? line : undefined;
         return {
@@ -87,6 +90,7 @@
     // The threads of OpenMP in each task; the variables before the line win.
     function threads(view, state, line) {
         const variables = { ...state.variables, ...page.line.variables(line) };
+        variables.OMP_NUM_THREADS = variables.OMP_NUM_THREADS?.replace(/^\$\{?SLURM_CPUS_PER_TASK\}?$/, all => page.line.value(line, "cpus-per-task") ?? all);
         const list = view.plan.tasks.slice(0, 4096).map(task => [task.task, task.cpus && page.openmp(variables, view.topo, task.cpus)]);
         return new Map(list.filter(([, found]) => found));
     }
@@ -105,14 +109,21 @@
         return texts.size ? element("p", { class: "hint" }, `In each task: ${[...texts].slice(0, 3).join("; or ")}. Small t0, t1, … are its threads.`) : undefined;
     }
 
-    // The steps of a script: each planned one can be shown in place of the batch script.
-    function steps(job, chosen, show) {
-        if (!job?.steps) return undefined;
-        const pick = (text, step) => element("button", { type: "button", "aria-pressed": `${step === chosen}`, onclick: () => show(step) }, text);
-        const one = step => element("li", {}, step.status === "planned" ? pick(`line ${step.line}: ${step.text}`, step.text)
+    // The steps of a script: each planned one can be shown in place of the batch script. Their numbers begin with 1.
+    function steps(list, chosen, pick) {
+        if (!list) return undefined;
+        const button = (text, number) => element("button", { type: "button", "aria-pressed": `${list[number - 1] === chosen}`, onclick: () => pick(number) }, text);
+        const one = (step, at) => element("li", {}, step.status === "planned" ? button(`line ${step.line}: ${step.text}`, at + 1)
             : element("span", {}, `line ${step.line}: ${step.text}: ${step.status === "refused" ? "refused" : "not planned"}: ${step.why}`));
         return element("div", { class: "steps" }, element("h3", {}, "Steps of the script"),
-            element("ul", {}, element("li", {}, pick("the batch script itself", undefined)), ...job.steps.map(one)));
+            element("ul", {}, element("li", {}, button("the batch script itself", 0)), ...list.map(one)));
+    }
+
+    // The step of that number; of another number the first that is planned. 0 is the batch script itself.
+    function stepOf(list, number) {
+        const isPlanned = step => step?.status === "planned";
+        if (number === 0 || !list) return undefined;
+        return isPlanned(list[number - 1]) ? list[number - 1] : list.find(isPlanned);
     }
 
     function parts(view, use, picture) {
@@ -120,37 +131,49 @@
         const rules = [...new Set(Object.values(plan.rules))].join(", ");
         const summary = `${page.counted(plan.tasks.length, "task")} on ${page.counted(plan.nodes.length, "node")}, rule ${rules}; ${plan.allocation}`;
         return [element("p", { class: "summary" }, summary), page.notes(plan.notes), openmpNote(view), picture, legend(view), view.details,
-            page.isScript(line) ? undefined : page.changes(plan, line, use), element("div", { class: "findings-place" }), page.explanation(plan), page.quality(plan),
+            page.isFixed(line) ? undefined : page.changes(plan, line, use), element("div", { class: "findings-place" }), page.explanation(plan), page.quality(plan),
             page.assumed(plan), taskTable(view)];
     }
 
-    // Shows a line's answer in a section, or that of one step of a script. `use` takes a corrected line. Returns the plan,
-    // or undefined.
-    page.answer = (root, state, line, use, step, job) => {
-        const done = berth.run({ face: "plan", ...page.asked(state, line, ["--format=json", "--explain"], step) });
+    // The plan of a line, or of a step of its script: { plan, messages }.
+    function planned(state, line, step) {
+        const done = berth.run({ face: "plan", ...page.asked(state, line, ["--format=json", "--explain"], step?.text) });
+        return { plan: done.output ? JSON.parse(done.output) : undefined, messages: done.messages };
+    }
+
+    // Shows a line's answer in a section, or that of a step of a script: `chosen` is its number, and `pick` takes another
+    // one. `use` takes a corrected line. Returns { plan, step, steps }; without an answer the plan is undefined.
+    page.answer = (root, state, line, use, chosen, pick) => {
+        const whole = planned(state, line), all = whole.plan?.job?.steps;
+        const step = stepOf(all, chosen), text = step?.text;
+        const { plan, messages } = step ? planned(state, line, step) : whole;
         // A step of a script is corrected in its place.
-        const useStep = step ? changed => use(line.replace(step, () => changed)) : use;
-        const title = element("h2", {}, step ?? (page.isScript(line) ? "batch script" : line.slice(0, MOST_TITLE)));
-        const plan = done.output ? JSON.parse(done.output) : undefined;
-        const list = steps(plan?.job ?? job, step, next => page.answer(root, state, line, use, next, plan?.job ?? job));
+        const useStep = step ? changed => use(line.replace(text, () => changed)) : use;
+        const title = element("h2", {}, text ?? (page.isScript(line) ? "batch script" : line.slice(0, MOST_TITLE)));
+        const list = steps(all, step, pick);
+        const answer = { plan, step, steps: all };
         if (!plan) {
-            root.replaceChildren(...[title, ...page.refusal(step ?? line, done.messages, useStep), list].filter(Boolean));
-            return undefined;
+            root.replaceChildren(...[title, ...page.refusal(text ?? line, messages, useStep), list].filter(Boolean));
+            return answer;
         }
-        const shown = view(root, state, step ?? line, plan, state.topo);
+        const shown = view(root, state, text ?? line, plan, state.topo);
         performance.clearMeasures("picture");
         performance.mark("plan");
         const picture = page.picture(shown);
         performance.measure("picture", "plan");
         performance.clearMarks("plan");
         root.replaceChildren(...[title, list, ...parts(shown, useStep, picture)].filter(Boolean));
-        return plan;
+        return answer;
     };
 
-    // What check finds comes after the picture, because it tries more.
-    page.checked = (root, state, line, use) => {
+    // What check finds comes after the picture, because it tries more. Beside a step of a script stands nothing about
+    // the other steps.
+    page.checked = (root, state, line, use, { step, steps: all }) => {
         const done = berth.run({ face: "check", ...page.asked(state, line, []) });
-        const found = done.output && page.findings(JSON.parse(done.output), line, use);
+        if (!done.output) return;
+        const others = new Set(step ? all.map(one => one.line).filter(number => number !== step.line) : []);
+        const report = JSON.parse(done.output), concerns = one => !others.has(one.line);
+        const found = page.findings({ findings: report.findings.filter(concerns), corrected: report.corrected.filter(concerns) }, line, use);
         const place = root.querySelector(".findings-place") ?? root;
         if (found) place.append(found);
     };

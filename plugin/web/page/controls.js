@@ -7,23 +7,26 @@ page.controls = {};
     // The fields show what the line has.
     page.controls.follow = line => {
         for (const field of all("option")) {
-            // Which line of a script is meant, nobody can say.
-            field.disabled = page.isScript(line);
+            field.disabled = page.isFixed(line);
             const value = page.line.value(line, field.dataset.option);
             if (field.type === "checkbox") field.checked = value !== undefined;
-            else if (field.tagName === "SELECT") select(field, value ?? "");
+            else if (field.tagName === "SELECT") page.controls.give(field, value ?? "");
             else if (document.activeElement !== field) field.value = /^\d+$/.test(value) ? value : "";
         }
     };
 
-    // A value that the list does not have gets a place in it.
-    function select(field, value) {
+    // Gives a field its value. One that its list does not have gets a place in it, so that the engine takes or refuses it.
+    page.controls.give = (field, value) => {
+        if (field.tagName !== "SELECT") {
+            field.value = value;
+            return;
+        }
         const old = field.querySelector("[data-typed]");
         const has = [...field.options].some(option => option.value === value && option !== old);
         if (old) old.remove();
-        if (!has) field.append(page.element("option", { "data-typed": true }, value));
+        if (!has) field.append(page.element("option", { "data-typed": true, value }, value));
         field.value = value;
-    }
+    };
 
     page.controls.listen = (line, changed) => {
         for (const field of all("option")) {

@@ -13,10 +13,10 @@ page.line = {};
         shorts = new Map(options.filter(one => one.short).map(one => [one.short, one]));
     };
 
-    // The words until the shell's own part begins: { text, start, end }.
-    function words(line) {
+    // The words from a place until the shell's own part begins: { text, start, end }, and where that is.
+    function words(line, from) {
         const found = [];
-        let at = 0;
+        let at = from;
         while (at < line.length) {
             if (/\s/.test(line[at]) && line[at] !== "\n" || line.startsWith("\\\n", at)) {
                 at += line[at] === "\\" ? 2 : 1;
@@ -34,13 +34,33 @@ page.line = {};
             }
             found.push({ text, start, end: at });
         }
-        return found;
+        return { found, at };
+    }
+
+    const isProgram = word => PROGRAMS.includes(word.text.split("/").pop());
+
+    // The words of the first command that starts tasks, or else those of the first command.
+    function command(line) {
+        const first = words(line, 0);
+        for (let { found, at } = first; ; { found, at } = words(line, at)) {
+            if (found.some(isProgram)) return found;
+            const rest = /^(?:#[^\n]*|&&|\|\||[^#])/.exec(line.slice(at));
+            if (!rest) return first.found;
+            at += rest[0].length;
+        }
+    }
+
+    // The name of a long option as the tables have it: getopt takes its unique beginning, and Slurm _ for -.
+    function whole(typed) {
+        const name = typed.replaceAll("_", "-");
+        const near = longs.has(name) ? [] : [...longs.keys()].filter(long => name && long.startsWith(name));
+        return near.length === 1 ? near[0] : name;
     }
 
     // The options of a line: { name, value, start, end }, where they begin and end, and the variables before them.
     function read(line) {
-        const all = words(line);
-        const first = all.findIndex(word => PROGRAMS.includes(word.text.split("/").pop()));
+        const all = command(line);
+        const first = all.findIndex(isProgram);
         const before = all.slice(0, Math.max(first, 0)).filter(word => /^\w+=/.test(word.text));
         const options = [];
         let at = first + 1, end = first < 0 ? 0 : all[first].end;
@@ -62,7 +82,8 @@ page.line = {};
             const takesNext = Boolean(known?.value) && text.length === 2;
             return { name: known?.long ?? text[1], value: takesNext ? next : rest, takesNext };
         }
-        const [, name, value] = /^--([^=]*)(?:=(.*))?$/s.exec(text);
+        const [, typed, value] = /^--([^=]*)(?:=(.*))?$/s.exec(text);
+        const name = whole(typed);
         const takesNext = value === undefined && Boolean(longs.get(name)?.value) && !longs.get(name).optional;
         return { name, value: takesNext ? next : value ?? "", takesNext };
     }
@@ -74,7 +95,10 @@ page.line = {};
     }));
 
     // The value of an option; undefined where the line does not have it.
-    page.line.value = (line, name) => read(line).options.findLast(option => option.name === name)?.value;
+    page.line.value = (line, name) => page.line.isMpi(line) ? undefined : read(line).options.findLast(option => option.name === name)?.value;
+
+    // Whether the options are those of mpirun, which have other meanings.
+    page.line.isMpi = line => /(?:^|\/)mpi(?:run|exec)$/.test(read(line).program?.text);
 
     const quoted = text => /^[\w@%+=:,./-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 

@@ -1,6 +1,7 @@
 // The machine of a request: a known one, a description, or hwloc's XML that was dropped, chosen or pasted.
 "use strict";
-page.machine = { xml: "", name: "" };
+// `damaged` stands for a link whose XML cannot be read.
+page.machine = { xml: "", name: "", damaged: false };
 {
     const { at, element } = page;
     // hwloc's XML of the largest machines has a few megabytes.
@@ -49,7 +50,7 @@ page.machine = { xml: "", name: "" };
     };
 
     page.machine.useXml = (xml, name) => {
-        Object.assign(page.machine, { xml, name });
+        Object.assign(page.machine, { xml, name, damaged: false });
         at("preset").value = XML;
         at("xml").value = xml.length < 200000 ? xml : "";
     };
@@ -75,13 +76,14 @@ page.machine = { xml: "", name: "" };
 
     page.machine.listen = changed => {
         at("preset").addEventListener("change", () => {
+            page.machine.damaged = false;
             at("paste").open = page.machine.isXml();
             changed();
         });
         at("description").addEventListener("input", changed);
         at("file").addEventListener("change", event => event.target.files[0] && take(event.target.files[0], changed));
         at("xml").addEventListener("input", () => {
-            Object.assign(page.machine, { xml: at("xml").value, name: "" });
+            Object.assign(page.machine, { xml: at("xml").value, name: "", damaged: false });
             at("preset").value = XML;
             changed();
         });

@@ -2,10 +2,13 @@
 "use strict";
 {
     const { at } = page;
-    const FIRST = { machine: "lumi-g", line: "srun -N1 -n8 -c7 --gpus-per-task=1 ./app" };
+    const FIRST = { machine: "lumi-g", line: "srun -N1 -n8 -c16 --gpus-per-task=1 ./app", site: "exclusive" };
     // A link with more XML than this would be of no use anywhere.
     const MOST_XML = 16 << 20;
-    let state, packed = { xml: "", text: "" };
+    // After a plan that took longer, in milliseconds, the next one waits until nobody types.
+    const SLOW = 500, PAUSE = 1000;
+    const STEPS = { first: "step", second: "other-step" }, LINES = { first: "line", second: "other" };
+    let state, packed = { xml: "", text: "" }, chosen = {};
 
     function read() {
         const { options, variables } = page.controls.read();
@@ -49,6 +52,9 @@
         } else words.set("machine", at("preset").value === "description" ? state.machine : at("preset").value);
         words.set("line", state.line);
         if (state.other) words.set("other", state.other);
+        for (const [id, text] of [["first", state.line], ["second", state.other]]) {
+            if (chosen[id] !== undefined && page.isScript(text)) words.set(STEPS[id], chosen[id]);
+        }
         for (const [name, field] of page.controls.fields()) if (field.value.trim()) words.set(name, field.value.trim());
         const hash = `#${words.toString().replaceAll("+", "%20")}`;
         if (hash !== location.hash) history.replaceState(null, "", hash);
@@ -62,12 +68,16 @@
             try {
                 page.machine.useXml(await unpack(has("xml")), has("name"));
             } catch {
-                page.machine.useXml("", "");
+                page.machine.useXml("", has("name"));
+                page.machine.damaged = true;
             }
         }
         at("line").value = words.has("line") ? has("line") : FIRST.line;
         at("other").value = has("other");
-        for (const [name, field] of page.controls.fields()) field.value = has(name);
+        const number = name => /^\d+$/.test(has(name)) ? Number(has(name)) : undefined;
+        chosen = { first: number(STEPS.first), second: number(STEPS.second) };
+        const isFirst = location.hash.length < 2;
+        for (const [name, field] of page.controls.fields()) page.controls.give(field, isFirst && FIRST[name] || has(name));
         page.controls.open();
     }
 
@@ -80,6 +90,10 @@
 
     // The topology, or undefined with the reason on the page.
     function machine() {
+        if (page.machine.damaged) {
+            page.machine.show("the XML in this link is damaged or cut off");
+            return false;
+        }
         try {
             state.topo = topo();
             page.machine.show();
@@ -97,28 +111,56 @@
         at(id).focus();
     };
 
-    function show() {
-        const one = page.answer(at("first"), state, state.line, use("line"));
-        at("second").hidden = at("difference").hidden = !state.other;
-        at("answers").classList.toggle("two", Boolean(state.other));
-        if (!state.other) return;
-        const other = page.answer(at("second"), state, state.other, use("other"));
-        page.difference(at("difference"), one, other);
+    // The answer to one of the two lines.
+    function answer(id, line) {
+        const pick = number => {
+            chosen[id] = number;
+            update();
+        };
+        return page.answer(at(id), state, line, use(LINES[id]), chosen[id], pick);
     }
 
-    let later;
+    function show() {
+        const one = answer("first", state.line);
+        state.step = one.step;
+        at("second").hidden = at("difference").hidden = !state.other;
+        at("answers").classList.toggle("two", Boolean(state.other));
+        if (!state.other) return { first: one };
+        const second = answer("second", state.other);
+        page.difference(at("difference"), one.plan, second.plan);
+        return { first: one, second };
+    }
+
+    // No answer may stay while the machine is wrong.
+    function clear() {
+        for (const id of ["first", "second", "difference"]) at(id).replaceChildren();
+        at("second").hidden = at("difference").hidden = true;
+        at("answers").classList.remove("two");
+    }
+
+    let later, duration = 0;
+    function plan() {
+        const start = performance.now();
+        const shown = machine() ? show() : clear();
+        duration = performance.now() - start;
+        at("answers").removeAttribute("aria-busy");
+        later = setTimeout(() => {
+            // What cannot be read from the address stays in it.
+            if (!page.machine.damaged) address();
+            if (!shown) return;
+            page.checked(at("first"), state, state.line, use("line"), shown.first);
+            if (shown.second) page.checked(at("second"), state, state.other, use("other"), shown.second);
+        }, 150);
+    }
+
     function update() {
         state = read();
         page.controls.follow(at("line").value);
-        if (machine()) show();
-        else at("first").replaceChildren();
         clearTimeout(later);
-        later = setTimeout(() => {
-            address();
-            if (!state.topo) return;
-            page.checked(at("first"), state, state.line, use("line"));
-            if (state.other) page.checked(at("second"), state, state.other, use("other"));
-        }, 150);
+        if (duration <= SLOW) return plan();
+        at("answers").setAttribute("aria-busy", "true");
+        later = setTimeout(plan, PAUSE);
+        return undefined;
     }
 
     // For pages that build on this one, and for the page's own check.

@@ -22,7 +22,7 @@
     function places(text, topo, cpus) {
         const wanted = text.trim().toLowerCase();
         if (wanted.startsWith("{")) return within(explicit(wanted), cpus);
-        const [, name, limit] = /^(\w+)(?:\((\d+)\))?$/.exec(wanted) ?? [];
+        const [, name, limit] = /^(\w+)\s*(?:\(\s*(\d+)\s*\))?$/.exec(wanted) ?? [];
         const objects = topo.objects;
         const lists = {
             threads: objects.threads, cores: objects.cores, sockets: objects.packages,
@@ -47,8 +47,23 @@
             ? Math.floor(thread / (each + 1)) : longer + Math.floor((thread - longer * (each + 1)) / each));
     }
 
+    const BINDS = ["true", "false", "close", "spread", "primary", "master"];
+    const PLACES = ["threads", "cores", "ll_caches", "numa_domains", "sockets"];
+
+    // Why the variables leave the places of the threads unknown.
+    function unknown({ OMP_NUM_THREADS: count, OMP_PLACES: places, OMP_PROC_BIND: bind }) {
+        if (/\$/.test(count)) return `OMP_NUM_THREADS=${count}: only the job knows its value`;
+        const word = bind?.split(",").find(one => !BINDS.includes(one.trim().toLowerCase()));
+        if (word !== undefined) return `OMP_PROC_BIND=${bind}: "${word.trim()}" is none of ${BINDS.join(", ")}`;
+        const isList = /^\s*(?:!?\{|$)/.test(places ?? "");
+        const name = /^\s*(\w+)\s*(?:\(\s*\d+\s*\))?\s*$/.exec(places)?.[1].toLowerCase();
+        return isList || PLACES.includes(name) ? undefined : `OMP_PLACES=${places} is neither a list of places nor one of ${PLACES.join(", ")}`;
+    }
+
     // The threads of a task: { threads: Map from CPU to thread numbers, text }; undefined where no variable asks for any.
     page.openmp = (variables, topo, cpuList) => {
+        const why = variables.OMP_NUM_THREADS && unknown(variables);
+        if (why) return { threads: new Map(), text: why };
         const count = Number.parseInt(variables.OMP_NUM_THREADS, 10);
         if (!(count > 0) || count > 4096) return undefined;
         const cpus = new Set(page.numbers(cpuList));
@@ -56,7 +71,7 @@
         if (bind === "false") {
             return { threads: new Map(), text: `${page.counted(count, "OpenMP thread")} may move among the task's CPUs` };
         }
-        const found = places(variables.OMP_PLACES ?? "cores", topo, cpus);
+        const found = places(variables.OMP_PLACES || "cores", topo, cpus);
         if (!found?.length) return { threads: new Map(), text: "OMP_PLACES names no place in the task's CPUs" };
         const threads = new Map(), order = distributed(count, found, bind);
         order.forEach((place, thread) => {

@@ -34,9 +34,9 @@
         page.done(`${name} is saved`);
     }
 
-    // The document of the command in a format, or undefined with the reason on the page.
+    // The document of the command in a format, of the step that is shown, or undefined with the reason on the page.
     page.document = (state, format) => {
-        const done = berth.run({ face: "plan", ...page.asked(state, state.line, [`--format=${format}`]) });
+        const done = berth.run({ face: "plan", ...page.asked(state, state.line, [`--format=${format}`], state.step?.text) });
         if (!done.output) page.done("There is no plan to save");
         return done.output || undefined;
     };

@@ -344,7 +344,7 @@ fn found(text: &str) -> Option<(String, Variable)> {
     let (name, value) = assignment(text)?;
     let value = Variable {
         value: value.into(),
-        is_computed: false,
+        is_computed: value.contains('$'),
         end: None,
     };
     Some((name.into(), value))

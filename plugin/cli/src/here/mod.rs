@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use berth_answer::topo::Known;
 use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
-use berth_discover::{Source, discover};
+use berth_discover::{Discovered, Source, discover};
 use berth_host::script_file::{MOST, content};
 use berth_host::site_file;
 use berth_placement::Machine;
@@ -128,11 +128,7 @@ impl World for Host {
     }
 
     fn machine(&self, machine: &str, with_devices: bool) -> Result<Machine, Failure> {
-        let found = Source::parse(machine).and_then(|source| discover(&source));
-        let mut found = found.map_err(|why| match Known::proposed(machine) {
-            names if names.is_empty() => Failure::from(why),
-            names => Unreadable(format!("{why}{names}")).into(),
-        })?;
+        let mut found = discovered(machine)?;
         if with_devices {
             found = devices::add(found, Devices::Sysfs);
         }
@@ -171,6 +167,18 @@ impl World for Host {
     fn cpusets(&self, path: &Path, site: &Site<'_>) -> Result<SiteCpusets, String> {
         site_file::cpusets(path, site).map_err(|why| why.to_string())
     }
+}
+
+/// The machine of a text. A part of a known machine's name proposes it.
+///
+/// # Errors
+/// A machine that cannot be read.
+pub(crate) fn discovered(machine: &str) -> Result<Discovered, Failure> {
+    let found = Source::parse(machine).and_then(|source| discover(&source));
+    found.map_err(|why| match Known::proposed(machine) {
+        names if names.is_empty() => why.into(),
+        names => Unreadable(format!("{why}{names}")).into(),
+    })
 }
 
 /// The release line in `slurm 24.11.5` or `slurm-wlm 22.05.8`.

@@ -8,7 +8,7 @@ mod table;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_discover::{Discovered, Source, discover};
+use berth_discover::Discovered;
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 use berth_site::SiteRules;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         known::write(args.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut found = discover(&Source::parse(&args.machine)?)?;
+    let mut found = here::discovered(&args.machine)?;
     if args.format != TopoFormat::String {
         found = devices::add(found, Devices::Sysfs);
     }
