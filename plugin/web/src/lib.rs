@@ -1,5 +1,5 @@
 //! The dry run in a browser: one request as JSON text in, one answer as JSON text out. What it answers is what the
-//! command prints for the same words in an empty environment.
+//! command prints for the same words in an empty environment, with the request's variables before the line.
 #![deny(unsafe_code)]
 
 #[cfg(target_arch = "wasm32")]

@@ -37,8 +37,8 @@ impl Place {
         beside: &[String],
         world: &dyn World,
     ) -> Result<Self, Failure> {
-        let mut words = steps_words(beside);
-        words.extend(["--machine".to_string(), machine.to_string()]);
+        let mut words = vec!["--machine".to_string(), machine.to_string()];
+        words.extend(steps_words(beside));
         let typed = reader::parsed(&mut reader::command(), words);
         let mut typed = typed.map_err(|why| shortened(why).to_string())?;
         typed.cluster = cluster.map(String::from);

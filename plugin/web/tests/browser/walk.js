@@ -54,10 +54,14 @@
     }
 
     const option = name => frame.contentDocument.querySelector(`[data-option="${name}"]`);
+    const rule = name => frame.contentDocument.querySelector(`[data-rule="${name}"]`);
+    const variable = name => frame.contentDocument.querySelector(`[data-variable="${name}"]`);
     const tasksOf = () => all("#first tbody tr[data-tasks]").length;
 
     async function person() {
         await open("");
+        expect("the first line gives each task an L3 cache of its own", new Set(all("#first tbody tr[data-tasks]").map(row => row.cells[4].textContent)).size === 8);
+        expect("and a GPU beside it", all("#first tbody tr[data-tasks]").map(row => row.cells[7].textContent).join() === "4,5,2,3,6,7,0,1");
         type(at("preset"), "lumi-g", "change");
         type(at("line"), MANUAL);
         expect("eight rows of tasks", tasksOf() === 8);
@@ -96,6 +100,7 @@
         expect("an option is offered", !at("offers").hidden && text("offers").includes("--distribution"));
         type(at("line"), "#!/bin/bash\n#SBATCH -N1 -n4\nsrun -n2 ./one\nsrun -n4 ./two\n");
         expect("the steps of a script are offered", all("#first .steps button").length === 3 && option("ntasks").disabled);
+        expect("a script opens with its first step", all("#first h2")[0].textContent === "srun -n2 ./one");
         all("#first .steps button")[2].click();
         expect("a step of a script is shown", tasksOf() === 4 && all("#first h2")[0].textContent === "srun -n4 ./two");
         type(at("line"), "srun -N4 -n256 ./app");
@@ -125,7 +130,7 @@
 
     async function takeaway() {
         type(at("line"), "srun -n4 ./app");
-        const asked = { machine: "lumi-g", line: "srun -n4 ./app" };
+        const asked = { machine: "lumi-g", line: "srun -n4 ./app", options: ["--site=exclusive"] };
         type(at("preset"), "lumi-g", "change");
         expect("JSON is the command's", await (await saved("save-json")).content.text() === berth.planText(asked));
         expect("SVG is a picture", (await (await saved("save-svg")).content.text()).startsWith("<svg "));
@@ -175,6 +180,86 @@
         }
     }
 
+    // The fields change the srun of the line, whatever stands around it.
+    async function fields() {
+        await open("#machine=lumi-g&line=");
+        type(at("line"), "cd x && srun -n4 ./app");
+        expect("the fields know the srun behind &&", option("ntasks").value === "4");
+        type(option("ntasks"), "8");
+        expect("and change it", at("line").value === "cd x && srun -n 8 ./app");
+        type(at("line"), "srun --cpu_bind=cores --hin=nomultithread ./app");
+        expect("an option in another spelling", option("cpu-bind").value === "cores" && option("hint").value === "nomultithread");
+        type(option("cpu-bind"), "threads");
+        expect("is changed in its place", at("line").value === "srun --cpu-bind=threads --hin=nomultithread ./app");
+        type(at("line"), "mpirun -n 4 ./app");
+        expect("mpirun has other options", option("ntasks").disabled);
+        const tasks = () => text("first").replace(/.*?tasks on/s, "");
+        type(at("line"), "SLURM_HINT=nomultithread srun -n4 -c3 ./app");
+        const before = tasks();
+        type(at("line"), "srun -n4 -c3 ./app");
+        expect("a variable matters", tasks() !== before);
+        type(rule("variables"), "SLURM_HINT=nomultithread");
+        expect("the field of variables is the same as before the line", tasks() === before);
+        type(variable("OMP_NUM_THREADS"), "$SLURM_CPUS_PER_TASK");
+        expect("the threads are as many as -c", text("first").includes("3 OpenMP threads"));
+        type(at("line"), "srun -n4 ./app");
+        expect("without -c only the job knows", text("first").includes("only the job knows"));
+        for (const [name, value] of [["OMP_PLACES", "sokets"], ["OMP_PROC_BIND", "clsoe"]]) {
+            type(variable("OMP_NUM_THREADS"), "2");
+            type(variable(name), value);
+            expect(`${name} is wrong`, text("first").includes(`${name}=${value}`));
+            type(variable(name), "");
+        }
+    }
+
+    // A link's words stay as they are; what is wrong in them is said.
+    async function links() {
+        await open("#machine=lumi-g&line=srun%20-n4%20./app&slurm=23.11.4");
+        expect("a value beside the list is asked about", rule("slurm").value === "23.11.4");
+        await open("#machine=lumi-g&line=srun%20-n4%20./app&socket=foo");
+        expect("a wrong value has a message", text("machine-message").includes("foo"));
+        await wait(400);
+        expect("it stays in the address", frame.contentWindow.location.hash.includes("socket=foo"));
+        await open("#xml=AAAA&name=n.xml&line=srun%20-n4%20./app");
+        expect("a damaged XML is said", text("machine-message").includes("damaged or cut off"));
+        await wait(400);
+        expect("it stays in the address, too", frame.contentWindow.location.hash.includes("xml=AAAA"));
+        await open("#machine=LUMI&line=srun%20-n4%20./app");
+        expect("a part of a name proposes it", text("machine-message").includes("lumi-g"));
+        await open("#machine=lumi-g&line=srun%20-n4%20./app&other=srun%20-n5%20./app");
+        expect("two lines have a difference", !at("difference").hidden && !at("second").hidden);
+        type(at("preset"), "description", "change");
+        type(at("description"), "lumi");
+        expect("a wrong machine leaves no answer", at("difference").hidden && at("second").hidden && !text("first") && !text("second"));
+    }
+
+    async function script() {
+        const lines = "#!/bin/bash\n#SBATCH -N1 -n5 -c3 --exclusive\nsrun -n1 -c1 ./one\nsrun -c3 ./two\n", step = "srun -c3 ./two";
+        await open(`#machine=lumi-g&line=${encodeURIComponent(lines)}`);
+        all("#first .steps button")[2].click();
+        await until("a step has its findings", () => all("#first .findings")[0]?.textContent.includes("nothing-bound"));
+        const asked = { machine: "lumi-g", line: step, script: lines.trim(), options: ["--job=sbatch job.sh"] };
+        expect("the JSON is the step's", await (await saved("save-json")).content.text() === berth.planText(asked));
+        const { hash } = frame.contentWindow.location;
+        await open(hash);
+        expect("a link has the step", all("#first h2")[0].textContent === step);
+        all("#first .steps button")[1].click();
+        await until("another step has not the findings", () => frame.contentWindow.location.hash.includes("step=1"));
+        expect("nothing of the other step", !text("first").includes("nothing-bound"));
+        all("#first .steps button")[0].click();
+        expect("the batch script itself", all("#first h2")[0].textContent === "batch script");
+    }
+
+    // After a slow plan the next one waits.
+    async function slow() {
+        await open("#machine=lumi-g&line=srun%20-n4%20./app");
+        type(at("line"), "srun -N9999 -n99999 ./app");
+        const start = performance.now();
+        type(at("line"), "srun -N2 -n8 ./app");
+        expect("a key after a slow plan takes no time", performance.now() - start < 200 && at("answers").hasAttribute("aria-busy"));
+        await until("the plan comes later", () => tasksOf() === 8 && !at("answers").hasAttribute("aria-busy"));
+    }
+
     // A site's own machines, which a page from a disk cannot read.
     async function presets() {
         await open("#machine=alpha&line=srun%20-n4%20./app");
@@ -194,6 +279,10 @@
     window.walk = async () => {
         await person();
         await more();
+        await fields();
+        await links();
+        await script();
+        await slow();
         await nonsense();
         await files();
         await presets();
