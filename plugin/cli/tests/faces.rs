@@ -261,6 +261,8 @@ fn a_step_of_a_script_has_the_plan_of_its_line() {
                 release: None,
                 exclusive: false,
                 site: None,
+                beside: &[],
+                variables: &[],
             };
             let report = check::check(&request, &world).unwrap();
             let report = serde_json::to_value(&report).unwrap();

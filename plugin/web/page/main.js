@@ -63,6 +63,7 @@
     async function fromAddress() {
         const words = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
         const has = name => words.get(name) ?? "";
+        page.machine.damaged = false;
         page.machine.choose(has("machine") || FIRST.machine);
         if (has("xml")) {
             try {

@@ -224,6 +224,8 @@
         expect("a damaged XML is said", text("machine-message").includes("damaged or cut off"));
         await wait(400);
         expect("it stays in the address, too", frame.contentWindow.location.hash.includes("xml=AAAA"));
+        frame.contentWindow.location.hash = "#machine=lumi-g&line=srun%20-n6%20./app";
+        await until("another link follows it", () => tasksOf() === 6);
         await open("#machine=LUMI&line=srun%20-n4%20./app");
         expect("a part of a name proposes it", text("machine-message").includes("lumi-g"));
         await open("#machine=lumi-g&line=srun%20-n4%20./app&other=srun%20-n5%20./app");
@@ -239,6 +241,10 @@
         all("#first .steps button")[2].click();
         await until("a step has its findings", () => all("#first .findings")[0]?.textContent.includes("nothing-bound"));
         const asked = { machine: "lumi-g", line: step, script: lines.trim(), options: ["--job=sbatch job.sh"] };
+        frame.width = 390;
+        const top = name => all(`#first ${name}`)[0].getBoundingClientRect().top;
+        expect("on a narrow screen notes and findings come before the picture", top(".notes") < top(".picture") && top(".findings") < top(".picture") && top("h2") < top(".notes"));
+        frame.width = 1280;
         expect("the JSON is the step's", await (await saved("save-json")).content.text() === berth.planText(asked));
         const { hash } = frame.contentWindow.location;
         await open(hash);
