@@ -1,6 +1,9 @@
 //! What cannot be: refused with a text that names the offending part, by berth or by
 //! srun before it; nothing is launched, and the node is idle afterwards.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use berth_tests::{Cluster, Done, Preload};
 
 /// Broken lists reach slurmd from programs that use Slurm's API. Here srun is one: its
@@ -181,5 +184,24 @@ fn lists_that_reach_slurmd_broken() {
     assert_eq!(
         cluster.task_masks(&["-n1", "-c1", "--cpu-bind=cores"]),
         ["0x1"]
+    );
+}
+
+/// A name in another encoding is the program's own matter.
+#[test]
+fn an_argument_that_is_no_utf8_hides_no_option() {
+    let Some(cluster) = cluster() else { return };
+    let run = |options: &[&str]| {
+        let mut srun = cluster.program("srun");
+        srun.args(options).arg("true");
+        let done = srun.arg(OsStr::from_bytes(b"M\xfcller.dat")).output();
+        Done::from(done.expect("srun can be run"))
+    };
+    let bound = run(&["-n1", "--binding=linear:1"]);
+    assert!(bound.ok() && bound.stderr.is_empty(), "{bound:#?}");
+    let refused = run(&["-n1", "-c1", "--binding=linear:2"]);
+    assert!(
+        !refused.ok() && refused.stderr.contains("--binding=linear:2"),
+        "{refused:#?}"
     );
 }

@@ -3,7 +3,9 @@
 
 mod tune_stage;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -44,6 +46,25 @@ fn the_fastest_line_comes_first_with_its_batch_script() {
     );
     let picture = fs::read_to_string(stage.path().join("f/result.svg")).unwrap();
     assert_eq!(picture.matches("<rect").count(), 4, "{picture}");
+}
+
+#[test]
+fn a_variable_that_is_no_utf8_reaches_the_program() {
+    let stage = Stage::new("echo score ${#MINE}");
+    let words = [
+        "--folder=f",
+        "--metric=score ([0-9]+)",
+        "--only=",
+        "srun -n 1 ./app",
+    ];
+    let mut tune = stage.command(&words);
+    let done = Done::of(
+        tune.env("MINE", OsStr::from_bytes(b"\xff\xfe"))
+            .output()
+            .unwrap(),
+    );
+    done.shows(0, &["result.svg are in f."]);
+    assert_eq!(stage.result()["lines"][0]["median"], 2.0, "{done:#?}");
 }
 
 #[test]

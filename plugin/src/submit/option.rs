@@ -118,7 +118,8 @@ fn given(words: &Words) -> Texts {
 fn command_line() -> &'static (String, Words) {
     static LINE: OnceLock<(String, Words)> = OnceLock::new();
     LINE.get_or_init(|| {
-        let mut own = std::env::args();
+        // Arguments of the user's program need not be UTF-8.
+        let mut own = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let command = own.next().unwrap_or_default();
         let command = command.rsplit('/').next().unwrap_or_default().to_string();
         let own: Vec<_> = own.collect();

@@ -1,6 +1,7 @@
 //! A measurement in a job of its own: `berth tune OPTIONS -- sbatch OPTIONS -- 'srun …'` submits the same command without
 //! sbatch's part.
 
+use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use crate::{Failure, say};
@@ -31,8 +32,16 @@ pub(super) fn split(line: &str) -> Result<Option<(String, String)>, String> {
 /// # Errors
 /// sbatch cannot be started.
 pub(super) fn submit(job: &str, line: &str) -> Result<ExitCode, Failure> {
-    let typed = std::env::args().skip(1);
+    let typed: Result<Vec<_>, _> = std::env::args_os()
+        .skip(1)
+        .map(OsString::into_string)
+        .collect();
+    let typed = typed.map_err(|word| {
+        let word = word.to_string_lossy();
+        format!("{word}: sbatch cannot pass on a word that is no UTF-8; use another name")
+    })?;
     let own: Vec<_> = typed
+        .into_iter()
         .take_while(|word| word != "--" && !word.starts_with("sbatch"))
         .collect();
     let program = std::env::current_exe()?;

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -111,8 +112,9 @@ fn start(line: &Started, program: &[String], output: &File) -> io::Result<Pid> {
         let mut all = line.variables.iter();
         all.any(|one| one.split_once('=').is_some_and(|(own, _)| own == name))
     };
-    let kept = std::env::vars().filter(|(name, _)| !is_set(name));
-    let kept = kept.map(|(name, value)| format!("{name}={value}"));
+    let kept = std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_set));
+    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    let set = set.map(String::into_bytes);
     let variables = kept.chain(set).map(CString::new);
     let variables = variables.collect::<Result<Vec<_>, _>>()?;
     let mut files = PosixSpawnFileActions::init()?;
