@@ -53,7 +53,7 @@ pub struct Document<'a> {
     pub kinds: Vec<Kind>,
     /// Devices.
     pub devices: Vec<DeviceRow>,
-    /// What discovery has to say.
+    /// Notes of the discovery, such as files of the kernel that it could not read.
     pub notes: &'a [String],
 }
 
@@ -97,7 +97,7 @@ pub struct Kind {
 /// A device.
 #[derive(Serialize)]
 pub struct DeviceRow {
-    /// What it is.
+    /// `gpu`, `nic` or another kind of device.
     pub kind: &'static str,
     /// Its names.
     pub names: Vec<String>,

@@ -1,6 +1,8 @@
 //! One question has one answer, whoever asks: the same random lines through `berth plan`, through `--batch`, and
 //! through the library with a world that is made of texts. The seed is printed, and `BERTH_SEED` repeats a run.
 
+#[path = "random/options.rs"]
+mod options;
 mod plan_common;
 mod random;
 
@@ -18,6 +20,7 @@ use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
+use options::OPTIONS;
 use plan_common::berth;
 use random::Random;
 use serde_json::Value;
@@ -33,49 +36,6 @@ const MACHINES: &[&str] = &[
     "pack:2 numa:2 l3:2 core:4 pu:2",
     "pack:1 core:6 pu:1",
     "pack:4 core:2 pu:4",
-];
-
-/// Options of a step, each as one word or two.
-const OPTIONS: &[&str] = &[
-    "-n1",
-    "-n3",
-    "-n4",
-    "-n 8",
-    "-n17",
-    "-c2",
-    "-c 3",
-    "-N1",
-    "-N2",
-    "--ntasks-per-node=2",
-    "--ntasks-per-core=1",
-    "--ntasks-per-socket=1",
-    "--threads-per-core=1",
-    "--hint=nomultithread",
-    "--hint=compute_bound",
-    "--exclusive",
-    "--exact",
-    "--whole",
-    "-O",
-    "-m block:block",
-    "-m cyclic:fcyclic",
-    "-m plane=2",
-    "-B 1:2",
-    "--cpu-bind=cores",
-    "--cpu-bind=threads",
-    "--cpu-bind=sockets",
-    "--cpu-bind=ldoms",
-    "--cpu-bind=none",
-    "--cpu-bind=map_cpu:0,2*2",
-    "--cpu-bind=mask_cpu:0x3",
-    "--mem-bind=local",
-    "--binding=linear:1",
-    "--binding=auto",
-    "--map-by=l3cache",
-    "--map-by=slot:pe=2",
-    "--core-kind=any",
-    "--container-image=x",
-    "--ntask=2",
-    "-t 5",
 ];
 
 /// No cluster, no node with berth, no job: machines and one script.

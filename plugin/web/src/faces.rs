@@ -134,9 +134,8 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     }
     let notes = note.map(String::from).into_iter();
     let notes = notes.chain(plan::notes(&question, &on, &step));
-    let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
     Ok(Answer {
-        code: u8::from(refused.next().is_some()),
+        code: u8::from(step.refuses_a_step()),
         output: String::from_utf8(out)?,
         messages: notes.map(|text| Message { kind: "note", text }).collect(),
     })

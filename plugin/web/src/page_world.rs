@@ -1,9 +1,7 @@
-//! The world of the page: one machine, the variables that were typed, and perhaps one script. There is no cluster, no
-//! job and no file.
+//! The world of the page: one machine, and perhaps one script. There is no cluster, no job, no file and no environment:
+//! the variables of a request stand before its line.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use berth_answer::Failure;
 use berth_answer::Unreadable;
@@ -24,7 +22,6 @@ pub(crate) struct PageWorld {
     /// The text that stands for the machine in answers.
     pub source: String,
     xml: Option<String>,
-    variables: Arc<HashMap<String, String>>,
     script: Option<String>,
 }
 
@@ -36,7 +33,6 @@ impl PageWorld {
         Self {
             source: if is_xml { name } else { &request.machine }.into(),
             xml,
-            variables: Arc::new(request.variables.clone()),
             script: request.script.clone(),
         }
     }
@@ -47,7 +43,6 @@ impl World for PageWorld {
         let none = |_| Err("a page reaches no cluster; give its rules as options".into());
         Standing {
             is_synthetic: self.xml.is_none() && Preset::named(self.source.trim()).is_none(),
-            environment: self.variables.clone(),
             cluster: cluster.map(none),
             ..Standing::default()
         }

@@ -87,6 +87,13 @@ impl PlannedStep {
         })
     }
 
+    /// Whether a step of the job's script would be refused.
+    #[must_use]
+    pub fn refuses_a_step(&self) -> bool {
+        let mut refused = self.job.iter().flat_map(|job| job.refused_steps());
+        refused.next().is_some()
+    }
+
     /// How many nodes there are.
     pub fn node_count(&self) -> u32 {
         self.across.counts().len() as u32

@@ -117,7 +117,7 @@ impl Goal {
         }
     }
 
-    /// The same in words.
+    /// The order of the figures for this kind of program, in words.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Mpi => {

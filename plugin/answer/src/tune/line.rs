@@ -51,7 +51,7 @@ impl TunedLine {
     /// Reads it.
     ///
     /// # Errors
-    /// What berth tune cannot start.
+    /// A line that needs a shell, does not begin with srun, has several components or no program.
     pub(super) fn read(line: &str) -> Result<Self, String> {
         let words = plain_words(line)?;
         let at = words.iter().position(|word| assignment(word).is_none());
@@ -90,7 +90,7 @@ impl TunedLine {
         self.options.iter().any(|one| one.name == name)
     }
 
-    /// The same line with other options.
+    /// This line with other options in place of its own.
     ///
     /// # Errors
     /// Words that are no options of srun.
@@ -121,7 +121,7 @@ impl TunedLine {
         Ok(line)
     }
 
-    /// The same line with more variables, unless it or the environment places threads already.
+    /// This line with more variables before it, unless it or the environment places OpenMP's threads already.
     /// Returns those of them that differ between lines too.
     pub(super) fn with_variables(
         &self,

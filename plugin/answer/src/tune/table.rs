@@ -117,7 +117,7 @@ fn figures(one: &Candidate) -> Vec<String> {
         .map_or_else(Vec::new, |all| cells(all).into())
 }
 
-/// What is to be said about lines; what holds for several is said once.
+/// Writes refusals, failures and lines planned alike below the table; a text that holds for several lines is written once.
 fn below(
     out: &mut impl Write,
     found: &Candidates,

@@ -14,7 +14,7 @@ use berth_answer::reader::{Reader, Unread};
 use berth_answer::{Fact, Failure, Unreadable, check, text};
 use berth_placement::Node;
 
-use super::{as_line, is_step_refused, typed_words};
+use super::{as_line, typed_words};
 use crate::args::usage;
 use crate::here::HOST;
 use crate::say;
@@ -99,7 +99,7 @@ impl Run {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
-        self.failed |= is_step_refused(&step);
+        self.failed |= step.refuses_a_step();
         for fact in &step.facts {
             if !self.facts.contains(fact) {
                 self.facts.push(fact.clone());

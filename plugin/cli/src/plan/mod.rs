@@ -54,7 +54,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     print(&question, &on, &step)?;
-    Ok(match is_step_refused(&step) {
+    Ok(match step.refuses_a_step() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     })
@@ -131,12 +131,6 @@ fn reasons(
         plan::score(out, on, step)?;
     }
     Ok(())
-}
-
-/// Whether a step of a job's script would be refused.
-fn is_step_refused(step: &PlannedStep) -> bool {
-    let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
-    refused.next().is_some()
 }
 
 /// A batch script is planned as the line of sbatch that submits it.

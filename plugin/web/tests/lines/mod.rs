@@ -1,5 +1,7 @@
 //! Random lines on twenty machines, and what the command answers to each in an empty environment.
 
+#[path = "../../../cli/tests/random/options.rs"]
+mod options;
 #[path = "../../../cli/tests/random/mod.rs"]
 mod random;
 
@@ -7,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use options::OPTIONS;
 use random::Random;
 use serde::Serialize;
 
@@ -34,52 +37,14 @@ const MACHINES: [&str; 20] = [
     "g4dnmetal.xml",
 ];
 
-/// Options of srun, right and wrong ones.
-const OPTIONS: &[&str] = &[
-    "-n1",
-    "-n3",
-    "-n4",
-    "-n 8",
-    "-n17",
+/// Options beside those of every random line.
+const MORE: &[&str] = &[
     "-n64",
-    "-c2",
-    "-c 3",
     "-c7",
-    "-N1",
-    "-N2",
     "-N4",
-    "--ntasks-per-node=2",
-    "--ntasks-per-core=1",
-    "--ntasks-per-socket=1",
-    "--threads-per-core=1",
-    "--hint=nomultithread",
-    "--hint=compute_bound",
-    "--exclusive",
-    "--exact",
-    "--whole",
-    "-O",
-    "-m block:block",
-    "-m cyclic:fcyclic",
-    "-m plane=2",
-    "-B 1:2",
-    "--cpu-bind=cores",
-    "--cpu-bind=threads",
-    "--cpu-bind=sockets",
-    "--cpu-bind=ldoms",
-    "--cpu-bind=none",
-    "--cpu-bind=map_cpu:0,2*2",
-    "--cpu-bind=mask_cpu:0x3",
     "--cpu-bind=nothing",
-    "--mem-bind=local",
-    "--binding=linear:1",
-    "--binding=auto",
-    "--map-by=l3cache",
-    "--map-by=slot:pe=2",
     "--gpus-per-task=1",
     "--near=gpu",
-    "--container-image=x",
-    "--ntask=2",
-    "-t 5",
     "--job-name='a \"b\" <c>'",
 ];
 
@@ -169,7 +134,8 @@ pub fn cases(program: &str, seed: u64, count: usize) -> Vec<Case> {
 
 fn case(program: &str, machine: usize, random: &mut Random) -> Case {
     let count = random.below(5);
-    let words: Vec<_> = (0..count).map(|_| *random.one_of(OPTIONS)).collect();
+    let options = [OPTIONS, MORE].concat();
+    let words: Vec<_> = (0..count).map(|_| *random.one_of(&options)).collect();
     let line = format!("{}srun {} ./app", random.one_of(BEFORE), words.join(" "));
     let count = random.below(3);
     let options: Vec<_> = (0..count)
