@@ -49,6 +49,21 @@ fn alerts_and_their_page_name_counters_that_are_written() {
     }
 }
 
+#[test]
+fn the_dashboard_shows_every_counter_and_no_other() {
+    let text = fs::read_to_string(example("dashboard.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| {
+        let targets = panel["targets"].as_array().unwrap();
+        targets
+            .iter()
+            .map(|target| target["expr"].as_str().unwrap())
+    });
+    let shown: BTreeSet<_> = targets.flat_map(names).collect();
+    assert_eq!(shown, written());
+}
+
 /// Runs an example with the built command in PATH, and says how it ended and what it printed.
 fn run(name: &str, argument: Option<&Path>, state: &Path) -> (Option<i32>, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
