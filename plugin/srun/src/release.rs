@@ -10,7 +10,7 @@ use berth_placement::sets::bounded::shown;
 const MOST_SHOWN: usize = 80;
 
 /// A release line, `22.05` to `26.05`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(non_camel_case_types, reason = "the names are numbers with a dot")]
 #[allow(missing_docs, reason = "the names say everything")]
 pub enum Release {
@@ -21,6 +21,7 @@ pub enum Release {
     V24_11,
     V25_05,
     V25_11,
+    #[default]
     V26_05,
 }
 

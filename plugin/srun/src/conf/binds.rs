@@ -3,12 +3,11 @@
 //! In: words of a configuration. Out: [`DefaultBind`]. Source: `_set_def_cpu_bind`,
 //! `xlate_cpu_bind_str`.
 
-use berth_placement::{CpuBind, Level, Mode};
+use berth_placement::{CpuBind, Mode};
 
 use super::Config;
-use super::text::ConfError;
-use super::text::Line;
-use super::values::value;
+use super::text::{ConfError, Line};
+use crate::spelling::level;
 
 /// A default binding, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +30,8 @@ pub enum BindFrom {
 }
 
 /// `CpuBind` of a line.
-pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Option<CpuBind>, ConfError> {
-    let Some(text) = value(line, default, "cpubind") else {
+pub(super) fn read(line: &Line) -> Result<Option<CpuBind>, ConfError> {
+    let Some(text) = line.value("cpubind") else {
         return Ok(None);
     };
     let mut bind = CpuBind::default();
@@ -58,16 +57,6 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Option<CpuBind
         }
     }
     Ok(Some(bind))
-}
-
-fn level(word: &str) -> Option<Level> {
-    match word {
-        "socket" | "sockets" => Some(Level::Sockets),
-        "ldom" | "ldoms" => Some(Level::Ldoms),
-        "core" | "cores" => Some(Level::Cores),
-        "thread" | "threads" => Some(Level::Threads),
-        _ => None,
-    }
 }
 
 impl Config {

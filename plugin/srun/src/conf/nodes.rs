@@ -10,7 +10,6 @@ use berth_placement::sets::limits::{MAX_CLUSTER_NODES, MAX_CPUS};
 use super::binds;
 use super::counting::Counting;
 use super::text::{ConfError, Line};
-use super::values::{count, number, value};
 use crate::host_list::{Most, expand};
 
 /// Nodes of one line: their names, and the shape that they share.
@@ -39,16 +38,17 @@ pub(super) const MOST_NAMES: Most = Most {
 
 /// Reads a line.
 pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Shaped, ConfError> {
+    let line = &line.after(default);
     let list = line.value("nodename").unwrap_or_default();
     let names = expand(list, MOST_NAMES).map_err(|why| line.place.error(&why.to_string()))?;
-    let features = value(line, default, "features").or_else(|| value(line, default, "feature"));
+    let features = line.value("features").or_else(|| line.value("feature"));
     Ok(Shaped {
         names,
-        node: shape(line, default)?,
+        node: shape(line)?,
         features: features.map(String::from),
-        cpu_bind: binds::read(line, default)?,
-        parameters: value(line, default, "parameters").map(Counting::of),
-        usable: !is_closed(value(line, default, "state").unwrap_or_default()),
+        cpu_bind: binds::read(line)?,
+        parameters: line.value("parameters").map(Counting::of),
+        usable: !is_closed(line.value("state").unwrap_or_default()),
     })
 }
 
@@ -63,8 +63,8 @@ pub(super) fn is_closed(state: &str) -> bool {
     })
 }
 
-fn shape(line: &Line, default: Option<&Line>) -> Result<ClusterNode, ConfError> {
-    let one = |key| count(line, default, key);
+fn shape(line: &Line) -> Result<ClusterNode, ConfError> {
+    let one = |key| line.count(key);
     let boards = one("boards")?.unwrap_or(1);
     let cores = one("corespersocket")?.unwrap_or(1);
     let threads = one("threadspercore")?.unwrap_or(1);
@@ -93,20 +93,16 @@ fn shape(line: &Line, default: Option<&Line>) -> Result<ClusterNode, ConfError> 
     if let Some(cpus) = cpus.filter(|cpus| [sockets, node.cores()].contains(cpus)) {
         node.cpus = cpus;
     }
-    node.weight = number(line, default, "weight", u32::MAX.into())?.unwrap_or(1) as u32;
-    let memory = number(line, default, "realmemory", u64::MAX)?.unwrap_or(1);
-    let special = number(line, default, "memspeclimit", u64::MAX)?.unwrap_or(0);
+    node.weight = line.number("weight", u32::MAX.into())?.unwrap_or(1) as u32;
+    let memory = line.number("realmemory", u64::MAX)?.unwrap_or(1);
+    let special = line.number("memspeclimit", u64::MAX)?.unwrap_or(0);
     node.memory = memory.saturating_sub(special);
-    node.specialised = specialised(line, default, &node)?;
+    node.specialised = specialised(line, &node)?;
     Ok(node)
 }
 
-fn specialised(
-    line: &Line,
-    default: Option<&Line>,
-    node: &ClusterNode,
-) -> Result<Specialised, ConfError> {
-    if let Some(cores) = number(line, default, "corespeccount", u16::MAX.into())?
+fn specialised(line: &Line, node: &ClusterNode) -> Result<Specialised, ConfError> {
+    if let Some(cores) = line.number("corespeccount", u16::MAX.into())?
         && cores > 0
     {
         if cores >= u64::from(node.cores()) {
@@ -115,7 +111,7 @@ fn specialised(
         }
         return Ok(Specialised::Count(cores as u32));
     }
-    let Some(list) = value(line, default, "cpuspeclist") else {
+    let Some(list) = line.value("cpuspeclist") else {
         return Ok(Specialised::None);
     };
     let wrong = || {

@@ -7,7 +7,6 @@ use berth_placement::controller::select::{Memory, Partition, Unit};
 
 use super::binds;
 use super::text::{ConfError, Line, Place};
-use super::values::{number, value, yes};
 
 /// One partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,49 +35,55 @@ pub(super) struct Part {
 }
 
 /// The memory that a job gets where it asks for none. The value for a node overrides that for a CPU.
-pub(super) fn memory(line: &Line, default: Option<&Line>) -> Result<Option<Memory>, ConfError> {
-    let of_node = number(line, default, "defmempernode", u64::MAX)?.filter(|memory| *memory > 0);
-    let of_cpu = number(line, default, "defmempercpu", u64::MAX)?.filter(|memory| *memory > 0);
+pub(super) fn memory(line: &Line) -> Result<Option<Memory>, ConfError> {
+    let of_node = line
+        .number("defmempernode", u64::MAX)?
+        .filter(|memory| *memory > 0);
+    let of_cpu = line
+        .number("defmempercpu", u64::MAX)?
+        .filter(|memory| *memory > 0);
     Ok(of_node.map(Memory::PerNode).or(of_cpu.map(Memory::PerCpu)))
 }
 
 /// Whether each CPU has a limit of memory, if the line says it.
-pub(super) fn limits_memory(line: &Line, default: Option<&Line>) -> Option<bool> {
-    let text = value(line, default, "maxmempercpu")?;
+pub(super) fn limits_memory(line: &Line) -> Option<bool> {
+    let text = line.value("maxmempercpu")?;
     let none = ["0", "unlimited", "infinite", "n/a"];
     Some(!none.iter().any(|word| text.eq_ignore_ascii_case(word)))
 }
 
 /// Reads a line.
-pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfError> {
-    let whole = |key| number(line, default, key, u32::MAX.into());
+pub(super) fn read(own: &Line, default: Option<&Line>) -> Result<Part, ConfError> {
+    let line = &own.after(default);
+    let whole = |key| line.number(key, u32::MAX.into());
     Ok(Part {
         name: line.value("partitionname").unwrap_or_default().into(),
         place: line.place.clone(),
-        nodes: value(line, default, "nodes").unwrap_or_default().into(),
-        is_default: yes(line, default, "default")?,
-        forced: forced(&shared(line, default)),
+        nodes: line.value("nodes").unwrap_or_default().into(),
+        is_default: line.yes("default")?,
+        forced: forced(&shared(line)),
         tier: whole("prioritytier")?.unwrap_or(1) as u32,
         rules: Partition {
-            whole_nodes: is_exclusive(line, default)?,
+            whole_nodes: is_exclusive(line)?,
             min_nodes: whole("minnodes")?.unwrap_or(0) as u32,
             max_nodes: whole("maxnodes")?.map(|most| most as u32),
             max_cpus_per_node: whole("maxcpuspernode")?.map(|most| most as u32),
-            default_memory: memory(line, default)?,
+            default_memory: memory(line)?,
         },
-        limits_memory: limits_memory(line, default).unwrap_or(false),
-        alternate: value(line, default, "alternate")
+        limits_memory: limits_memory(line).unwrap_or(false),
+        alternate: line
+            .value("alternate")
             .filter(|name| !name.eq_ignore_ascii_case("(null)"))
             .map(String::from),
-        cpu_bind: binds::read(line, default)?,
-        select: select(line)?,
-        unmodelled: unmodelled(line, default),
+        cpu_bind: binds::read(line)?,
+        select: select(own)?,
+        unmodelled: unmodelled(line),
     })
 }
 
 /// Its word on cores that jobs share, in small letters.
-fn shared(line: &Line, default: Option<&Line>) -> String {
-    let text = value(line, default, "oversubscribe").or_else(|| value(line, default, "shared"));
+fn shared(line: &Line) -> String {
+    let text = line.value("oversubscribe").or_else(|| line.value("shared"));
     text.unwrap_or("no").to_ascii_lowercase()
 }
 
@@ -96,8 +101,8 @@ fn forced(text: &str) -> Option<u32> {
     (word == "force" && jobs > 0).then_some(jobs)
 }
 
-fn is_exclusive(line: &Line, default: Option<&Line>) -> Result<bool, ConfError> {
-    let text = shared(line, default);
+fn is_exclusive(line: &Line) -> Result<bool, ConfError> {
+    let text = shared(line);
     match word_and_jobs(&text).0 {
         "no" | "yes" | "force" => Ok(false),
         "exclusive" => Ok(true),
@@ -130,9 +135,9 @@ fn select(line: &Line) -> Result<Option<(Unit, bool)>, ConfError> {
     })
 }
 
-fn unmodelled(line: &Line, default: Option<&Line>) -> Vec<String> {
+fn unmodelled(line: &Line) -> Vec<String> {
     let given = |key: &str, harmless: &[&str]| {
-        let text = value(line, default, key)?;
+        let text = line.value(key)?;
         let is_harmless = harmless.iter().any(|word| text.eq_ignore_ascii_case(word));
         (!is_harmless).then(|| format!("{key}={text}"))
     };

@@ -157,29 +157,29 @@ impl Reading {
     fn add_settings(&mut self, line: &Line) -> Result<(), ConfError> {
         let config = &mut self.config;
         config.words.add(line)?;
-        let value = |key: &str| line.value(key).map(String::from);
-        config.task_plugin = value("taskplugin").or(config.task_plugin.take());
-        config.task_plugin_param = value("taskpluginparam").or(config.task_plugin_param.take());
-        let slurmd = value("slurmdparameters").or(config.slurmd_parameters.take());
-        config.slurmd_parameters = slurmd;
+        let kept = [
+            ("taskplugin", &mut config.task_plugin),
+            ("taskpluginparam", &mut config.task_plugin_param),
+            ("slurmdparameters", &mut config.slurmd_parameters),
+            ("preempttype", &mut config.preempt_type),
+            ("preemptmode", &mut config.preempt_mode),
+            ("accountingstorageenforce", &mut config.accounting_enforce),
+            ("jobacctgathertype", &mut config.job_acct_gather_type),
+            ("plugstackconfig", &mut config.plug_stack_config),
+            ("slurm_conf", &mut config.slurm_conf),
+            ("slurm_version", &mut config.version),
+        ];
+        for (key, kept) in kept {
+            *kept = line.value(key).map(String::from).or(kept.take());
+        }
         // Only what scontrol shows has it here.
         config.constrain_cores = constrain_cores(line).unwrap_or(config.constrain_cores);
-        config.preempt_type = value("preempttype").or(config.preempt_type.take());
-        config.preempt_mode = value("preemptmode").or(config.preempt_mode.take());
-        let enforce = value("accountingstorageenforce").or(config.accounting_enforce.take());
-        config.accounting_enforce = enforce;
-        let gather = value("jobacctgathertype").or(config.job_acct_gather_type.take());
-        config.job_acct_gather_type = gather;
-        config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
-        config.slurm_conf = value("slurm_conf").or(config.slurm_conf.take());
-        config.version = value("slurm_version").or(config.version.take());
-        config.memory = partitions::memory(line, None)?.or(config.memory);
+        config.memory = partitions::memory(line)?.or(config.memory);
         if let Some(plugins) = line.value("jobsubmitplugins") {
             config.changes_partitions =
                 plugins.split(',').any(|one| one.trim() == "all_partitions");
         }
-        config.limits_memory =
-            partitions::limits_memory(line, None).unwrap_or(config.limits_memory);
+        config.limits_memory = partitions::limits_memory(line).unwrap_or(config.limits_memory);
         Ok(())
     }
 }

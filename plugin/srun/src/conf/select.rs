@@ -7,7 +7,6 @@ use std::sync::Arc;
 use berth_placement::controller::select::{Select, SlurmLine, Unit};
 
 use super::text::{ConfError, Each, Line, MOST_BYTES, Place};
-use super::values::yes;
 
 /// What the configuration says of selection.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +28,7 @@ impl Words {
                 .any(|word| word.trim() == "spec_cores_first");
         }
         if line.value("allowspecresourcesusage").is_some() {
-            self.allow_spec_usage = yes(line, None, "allowspecresourcesusage")?;
+            self.allow_spec_usage = line.yes("allowspecresourcesusage")?;
         }
         Ok(())
     }

@@ -1,59 +1,47 @@
-//! The values of keys: numbers within bounds, yes and no.
-//! In: a line, a line of defaults, and a key. Out: the value, or an error with its place.
+//! The values of keys: numbers within bounds, yes and no, and the defaults before a line.
+//! In: a line and a key. Out: the value, or an error with its place.
 
 use super::text::{ConfError, Line, MOST_PAIRS};
 
-/// The value of a key on a line, else in the lines `NAME=DEFAULT` before it.
-pub(super) fn value<'a>(line: &'a Line, default: Option<&'a Line>, key: &str) -> Option<&'a str> {
-    line.value(key).or_else(|| default?.value(key))
-}
-
-/// A number of at most `most`; `UNLIMITED` and `INFINITE` are none.
-pub(super) fn number(
-    line: &Line,
-    default: Option<&Line>,
-    key: &str,
-    most: u64,
-) -> Result<Option<u64>, ConfError> {
-    let Some(text) = value(line, default, key) else {
-        return Ok(None);
-    };
-    if ["unlimited", "infinite", "n/a"]
-        .iter()
-        .any(|word| text.eq_ignore_ascii_case(word))
-    {
-        return Ok(None);
-    }
-    match text.parse::<u64>().ok().filter(|number| *number <= most) {
-        Some(number) => Ok(Some(number)),
-        None => {
-            let why = format!("{key}={text} is no number from 0 to {most}; write one");
-            Err(line.place.error(&why))
+impl Line {
+    /// The line behind the lines `NAME=DEFAULT` before it, of which it overrides what it gives itself.
+    pub(super) fn after(&self, default: Option<&Self>) -> Self {
+        let before = default.into_iter().flat_map(|default| &default.pairs);
+        Self {
+            place: self.place.clone(),
+            pairs: before.chain(&self.pairs).cloned().collect(),
         }
     }
-}
 
-/// The same where 0 and 1 are the same.
-pub(super) fn count(
-    line: &Line,
-    default: Option<&Line>,
-    key: &str,
-) -> Result<Option<u32>, ConfError> {
-    let found = number(line, default, key, u16::MAX.into())?;
-    Ok(found.map(|found| (found as u32).max(1)))
-}
+    /// A number of at most `most`; `UNLIMITED` and `INFINITE` are none.
+    pub(super) fn number(&self, key: &str, most: u64) -> Result<Option<u64>, ConfError> {
+        let none = ["unlimited", "infinite", "n/a"];
+        let is_none = |text: &&str| none.iter().any(|word| text.eq_ignore_ascii_case(word));
+        let Some(text) = self.value(key).filter(|text| !is_none(text)) else {
+            return Ok(None);
+        };
+        let number = text.parse().ok().filter(|number| *number <= most);
+        let why = || format!("{key}={text} is no number from 0 to {most}; write one");
+        number.map(Some).ok_or_else(|| self.place.error(&why()))
+    }
 
-/// Yes or no; no where it is not given.
-pub(super) fn yes(line: &Line, default: Option<&Line>, key: &str) -> Result<bool, ConfError> {
-    let Some(text) = value(line, default, key) else {
-        return Ok(false);
-    };
-    match text.to_ascii_lowercase().as_str() {
-        "yes" | "up" | "true" | "1" => Ok(true),
-        "no" | "down" | "false" | "0" => Ok(false),
-        _ => Err(line
-            .place
-            .error(&format!("{key}={text} is neither YES nor NO; write one"))),
+    /// The same where 0 and 1 are the same.
+    pub(super) fn count(&self, key: &str) -> Result<Option<u32>, ConfError> {
+        let found = self.number(key, u16::MAX.into())?;
+        Ok(found.map(|found| (found as u32).max(1)))
+    }
+
+    /// Yes or no; no where it is not given.
+    pub(super) fn yes(&self, key: &str) -> Result<bool, ConfError> {
+        let text = self.value(key).unwrap_or("no");
+        match text.to_ascii_lowercase().as_str() {
+            "yes" | "up" | "true" | "1" => Ok(true),
+            "no" | "down" | "false" | "0" => Ok(false),
+            _ => {
+                let why = format!("{key}={text} is neither YES nor NO; write one");
+                Err(self.place.error(&why))
+            }
+        }
     }
 }
 

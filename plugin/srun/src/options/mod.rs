@@ -1,7 +1,6 @@
 //! The table of options: the options of a command in a release line, and whether they take a value.
 
 mod foreign;
-mod nearest;
 mod own;
 mod placing;
 mod row;
@@ -15,10 +14,9 @@ use row::Variable;
 use table::OTHERS;
 
 pub use foreign::{Foreign, all_foreign, foreign};
-pub use nearest::{LONGEST, nearest};
 pub use own::{Choice, Own, OwnOption};
 pub(crate) use row::Effect;
-pub use row::{Row, Value, values};
+pub use row::{LONGEST, Row, Value, nearest, values};
 
 /// The variable that names a file of hosts; no option sets it.
 pub const HOST_FILE: &str = "SLURM_HOSTFILE";

@@ -1,6 +1,6 @@
 //! The options that srun reads, as the model of slurmctld and its clients takes them.
 
-use berth_placement::controller::select::{LineOptions, NodesAsked};
+use berth_placement::controller::select::LineOptions;
 
 use crate::host_list::{Most, expand};
 use crate::reading::Refused;
@@ -8,14 +8,10 @@ use crate::reading::state::State;
 
 /// Fills in what was read.
 pub(super) fn from_state(options: &mut LineOptions, state: &State) -> Result<(), Refused> {
-    let asked = |nodes: crate::reading::NodeRange| NodesAsked {
-        least: nodes.least,
-        most: nodes.most,
-    };
-    options.nodes = state.nodes.map(asked);
+    options.nodes = state.nodes;
     let list = state.nodelist.as_deref().filter(|_| !state.list_is_file());
     options.node_names = names("nodelist", list.unwrap_or_default())?;
-    options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
+    options.tasks = state.ntasks;
     options.cpus_per_task = state.cpus_per_task;
     options.tasks_per_node = state.ntasks_per_node;
     options.tasks_per_socket = state.ntasks_per_socket;
@@ -25,7 +21,7 @@ pub(super) fn from_state(options: &mut LineOptions, state: &State) -> Result<(),
         options.cores_per_socket,
         options.threads_per_core,
     ] = state.node;
-    options.node_info = state.extra;
+    options.node_info = state.by_node_info;
     options.hinted = state.hinted;
     options.overcommit = state.overcommit;
     options.core_spec = state.core_spec;

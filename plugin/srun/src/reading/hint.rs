@@ -88,8 +88,8 @@ fn reset_others(state: &mut State) {
     state.ntasks_per_core = None;
     // One option's reset is the other's too.
     state.node = [None; 3];
-    state.extra = false;
-    state.cpu_bind = None;
+    state.by_node_info = false;
+    state.bind_text = None;
     if state.release >= Release::V23_11 && !state.bind.is_bare() {
         state.bind = TypedBind {
             verbose: state.bind.verbose,

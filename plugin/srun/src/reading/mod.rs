@@ -7,12 +7,12 @@ mod hint;
 mod refused;
 pub mod selection;
 mod state;
-mod tasks;
 mod verify;
 
+pub use berth_placement::controller::select::NodesAsked as NodeRange;
 use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind};
 
-use crate::line::{Line, Trouble};
+use crate::line::{Given, Line, Trouble};
 use crate::release::Release;
 use crate::spelling::{Least, LevelBits};
 
@@ -44,14 +44,22 @@ pub struct Setting<'a> {
 impl Line {
     /// The options as what the command reads.
     pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
-        self.given.iter().map(|given| Setting {
-            trouble: given.trouble.as_ref(),
-            source: match given.variable {
+        self.given.iter().map(Given::setting)
+    }
+}
+
+impl Given {
+    /// The option as what the command reads.
+    #[must_use]
+    pub fn setting(&self) -> Setting<'_> {
+        Setting {
+            trouble: self.trouble.as_ref(),
+            source: match self.variable {
                 Some(_) => Source::Environment,
                 None => Source::Line,
             },
-            ..Setting::new(&given.name, given.value.as_deref())
-        })
+            ..Setting::new(&self.name, self.value.as_deref())
+        }
     }
 }
 
@@ -94,16 +102,8 @@ pub enum LevelFrom {
     Hint,
 }
 
-/// A number of nodes: the least, and the most if it is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say everything")]
-pub struct NodeRange {
-    pub least: u32,
-    pub most: Option<u32>,
-}
-
 /// srun's reading of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The release whose rules were used.
     pub release: Release,

@@ -1,47 +1,44 @@
 //! Reads each option in its turn, as the `arg_set_…` functions of `src/common/slurm_opt.c`.
 
-use berth_placement::{CoreSpec, Distribution, MemBind};
+use std::ops::{Deref, DerefMut};
+
+use berth_placement::CoreSpec;
 
 use crate::number;
 use crate::options::{self, Command, Found, HOST_FILE, Takes};
-use crate::reading::{LevelFrom, NodeRange, Refused, Setting, Source};
+use crate::reading::{Asked, LevelFrom, NodeRange, Refused, Setting, Source};
 use crate::release::Release;
-use crate::spelling::{self, Least, LevelBits, TypedBind};
+use crate::spelling::{self, LevelBits, TypedBind};
 
-/// The options that srun has read so far.
+/// The options that srun has read so far, and those that are derived from others later. Until then `ntasks` is what `-n`
+/// gives, and `cpu_bind` is not made of `bind` yet.
+#[derive(Default)]
 pub(super) struct State {
-    pub release: Release,
-    pub ntasks: Option<i32>,
-    pub nodes: Option<NodeRange>,
-    pub nodelist: Option<String>,
+    asked: Asked,
     pub nodefile: bool,
     /// The variable `SLURM_HOSTFILE`.
     pub host_file: Option<String>,
-    pub cpus_per_task: Option<u32>,
     /// The text of `--cpu-bind`; it is read after all options.
-    pub cpu_bind: Option<String>,
+    pub bind_text: Option<String>,
     pub bind: TypedBind,
-    pub level_from: Option<LevelFrom>,
-    pub mem_bind: MemBind,
-    pub distribution: Option<Distribution>,
-    pub node: Least,
-    /// A `-B` was read.
-    pub extra: bool,
-    pub ntasks_per_node: Option<u32>,
-    pub ntasks_per_core: Option<u32>,
-    pub ntasks_per_socket: Option<u32>,
     pub hint: Option<String>,
     /// Whether the hint counts.
     pub hinted: bool,
-    pub one_core_a_socket: bool,
-    pub overcommit: bool,
-    pub exact: bool,
-    pub whole: bool,
-    pub overlap: bool,
-    pub exclusive: Option<String>,
-    pub core_spec: CoreSpec,
-    pub notes: Vec<String>,
     set: Vec<(String, Source)>,
+}
+
+impl Deref for State {
+    type Target = Asked;
+
+    fn deref(&self) -> &Asked {
+        &self.asked
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
 }
 
 /// Sizes of a record's fields: Slurm keeps these numbers in 16 bits.
@@ -49,36 +46,19 @@ const MOST: u32 = u16::MAX as u32;
 
 impl State {
     pub(super) fn new(release: Release) -> Self {
-        Self {
+        let asked = Asked {
             release,
-            ntasks: None,
-            nodes: None,
-            nodelist: None,
-            nodefile: false,
-            host_file: None,
-            cpus_per_task: None,
-            cpu_bind: None,
-            bind: TypedBind::default(),
-            level_from: None,
-            mem_bind: MemBind::default(),
-            distribution: None,
-            node: [None; 3],
-            extra: false,
-            ntasks_per_node: None,
-            ntasks_per_core: None,
-            ntasks_per_socket: None,
-            hint: None,
-            hinted: false,
-            one_core_a_socket: false,
-            overcommit: false,
-            exact: false,
-            whole: false,
-            overlap: false,
-            exclusive: None,
-            core_spec: CoreSpec::None,
-            notes: Vec::new(),
-            set: Vec::new(),
+            ..Asked::default()
+        };
+        Self {
+            asked,
+            ..Self::default()
         }
+    }
+
+    /// What was read and derived.
+    pub(super) fn into_asked(self) -> Asked {
+        self.asked
     }
 
     /// Where an option was set last, if it was.
@@ -135,6 +115,7 @@ impl State {
                 let text = setting.value.unwrap_or_default();
                 let tasks = number::whole(text, true, release).filter(|tasks| *tasks > 0);
                 let most = i32::MAX as u32 - u32::from(release > Release::V22_05);
+                let tasks = tasks.and_then(|tasks| u32::try_from(tasks).ok());
                 self.ntasks = Some(tasks.ok_or_else(|| no_number(setting, 1, most))?);
             }
             "nodes" => self.nodes = Some(nodes(setting, release)?),
@@ -156,9 +137,10 @@ impl State {
         let text = setting.value.unwrap_or_default();
         let wrong = |why| Refused::text(setting.name, text, &why);
         match setting.name {
-            "cpu-bind" => self.cpu_bind = Some(text.into()),
+            "cpu-bind" => self.bind_text = Some(text.into()),
             "mem-bind" => {
-                spelling::mem_bind_into(&mut self.mem_bind, text, self.release).map_err(wrong)?;
+                let release = self.release;
+                spelling::mem_bind_into(&mut self.mem_bind, text, release).map_err(wrong)?;
             }
             "distribution" => {
                 self.distribution = Some(spelling::distribution(text).map_err(wrong)?);
@@ -187,7 +169,7 @@ impl State {
     fn node_info(&mut self, text: &str) -> Result<(), berth_placement::TextError> {
         let found = spelling::node_info(text)?;
         self.node = found.least;
-        self.extra = true;
+        self.by_node_info = true;
         let levels = self.bind.levels;
         if let Some(level) = found.level
             && !(levels.sockets || levels.cores || levels.threads)

@@ -1,12 +1,13 @@
 //! Derives options from others after all are read: `_opt_verify` of srun, and
 //! `validate_options_salloc_sbatch_srun`.
 
-use berth_placement::controller::select::SrunTasks;
+use berth_placement::controller::select::{ClientRules, LineOptions, SrunTasks};
 use berth_placement::sets::count::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
+use crate::reading::for_model::from_state;
 use crate::reading::state::State;
-use crate::reading::{Asked, LevelFrom, Refused, hint, tasks};
+use crate::reading::{Asked, LevelFrom, Refused, hint};
 use crate::release::Release;
 use crate::spelling::LevelBits;
 
@@ -47,7 +48,7 @@ fn not_together(state: &State) -> Result<(), Refused> {
 pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
     not_together(state)?;
     threads_per_core(state)?;
-    if let Some(text) = state.cpu_bind.clone() {
+    if let Some(text) = state.bind_text.clone() {
         take_bind(state, &text)?;
     }
     hint::apply(state)?;
@@ -58,50 +59,60 @@ pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
 /// The same, and counts the tasks.
 pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
     derive(&mut state)?;
-    let tasks = tasks::of(&state)?;
+    let tasks = tasks(&state)?;
     if state.bind.ignored_rank {
         state.notes.push(
             "Slurm 24.11 removed --cpu-bind=rank: srun ignores it; name the CPUs with map_cpu"
                 .into(),
         );
     }
-    Ok(asked(state, tasks))
-}
-
-fn asked(state: State, tasks: SrunTasks) -> Asked {
-    Asked {
-        release: state.release,
+    let levels = state.bind.levels;
+    Ok(Asked {
         ntasks: tasks.is_set.then_some(tasks.count),
         default_tasks: tasks.count,
         ntasks_given: state.ntasks.is_some(),
-        nodes: state.nodes,
-        nodelist: state.nodelist,
-        cpus_per_task: state.cpus_per_task,
-        cpu_bind: state.bind.bind(),
-        levels: state.bind.levels,
-        level_from: state.level_from.filter(|_| !state.bind.levels.is_empty()),
-        mem_bind: state.mem_bind,
-        distribution: state.distribution,
-        node: state.node,
-        by_node_info: state.extra,
-        threads_per_core: state.node[2],
         ntasks_per_node: tasks.per_node,
-        ntasks_per_core: state.ntasks_per_core,
-        ntasks_per_socket: state.ntasks_per_socket,
-        one_core_a_socket: state.one_core_a_socket,
-        overcommit: state.overcommit,
-        exact: state.exact,
-        whole: state.whole,
-        overlap: state.overlap,
-        exclusive: state.exclusive,
-        core_spec: state.core_spec,
-        notes: state.notes,
+        cpu_bind: state.bind.bind(),
+        levels,
+        level_from: state.level_from.filter(|_| !levels.is_empty()),
+        threads_per_core: state.node[2],
+        ..state.into_asked()
+    })
+}
+
+const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it with -w, or in a \
+                       file named by SLURM_HOSTFILE";
+
+/// The number of tasks: it is given, or follows from nodes, a node's numbers, or a list of nodes (`_opt_verify`). The
+/// model of slurmctld's clients counts them.
+fn tasks(state: &State) -> Result<SrunTasks, Refused> {
+    let asked = state.distribution;
+    let arbitrary = asked.is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary);
+    if arbitrary && state.nodelist.is_none() && !state.nodefile {
+        return Err(Refused::together(NO_LIST));
     }
+    if arbitrary && state.on_line("nodes") && state.release >= Release::V23_11 {
+        return Err(Refused::together(
+            "srun takes no --nodes beside -m arbitrary: the list names the nodes; leave -N out",
+        ));
+    }
+    let mut options = LineOptions::default();
+    from_state(&mut options, state)?;
+    let rules = ClientRules {
+        per_node_first: state.release >= Release::V23_02,
+        drops_per_node: state.release <= Release::V23_11,
+    };
+    SrunTasks::of(rules, &options).map_err(|_| {
+        Refused::together(
+            "srun takes no 0 as a count, and no range of nodes whose end is below its start",
+        )
+    })
 }
 
 fn take_bind(state: &mut State, text: &str) -> Result<(), Refused> {
     let before = state.bind.levels;
-    let taken = state.bind.take(text, state.release);
+    let release = state.release;
+    let taken = state.bind.take(text, release);
     taken.map_err(|why| Refused::text("cpu-bind", text, &why))?;
     if state.bind.levels != before {
         state.level_from = Some(LevelFrom::CpuBind);
@@ -133,7 +144,7 @@ fn threads_per_core(state: &mut State) -> Result<(), Refused> {
     if state.source("threads-per-core").is_none() {
         return Ok(());
     }
-    let text = state.cpu_bind.as_deref();
+    let text = state.bind_text.as_deref();
     let is_verbose = match text {
         Some(text) if state.release >= Release::V23_02 => {
             text.eq_ignore_ascii_case("verbose") || text.eq_ignore_ascii_case("v")

@@ -5,7 +5,7 @@
 use berth_placement::{CpuBind, Level, MemBind, MemPolicy, Mode, TextError};
 
 use crate::release::Release;
-use crate::spelling::list;
+use crate::spelling::{level, list, words};
 
 /// The requested levels. Words of `--cpu-bind` replace each other; hints add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,19 +100,12 @@ impl TypedBind {
     /// # Errors
     /// What srun refuses, and `help`, which starts no step.
     pub fn take(&mut self, text: &str, release: Release) -> Result<(), TextError> {
-        words(text).try_for_each(|word| self.word(word, release))
+        words(text, starts_value).try_for_each(|word| self.word(word, release))
     }
 
     fn word(&mut self, word: &str, release: Release) -> Result<(), TextError> {
         let lower = word.to_ascii_lowercase();
-        let level = match lower.as_str() {
-            "socket" | "sockets" => Some(Level::Sockets),
-            "core" | "cores" => Some(Level::Cores),
-            "thread" | "threads" => Some(Level::Threads),
-            "ldom" | "ldoms" => Some(Level::Ldoms),
-            _ => None,
-        };
-        if let Some(level) = level {
+        if let Some(level) = level(&lower) {
             self.levels = LevelBits::only(level);
             return Ok(());
         }
@@ -187,7 +180,7 @@ pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
 /// # Errors
 /// What srun refuses.
 pub fn mem_bind_into(bind: &mut MemBind, text: &str, release: Release) -> Result<(), TextError> {
-    for word in words(text) {
+    for word in words(text, starts_value) {
         match word.to_ascii_lowercase().as_str() {
             "p" | "prefer" => bind.prefer = true,
             "q" | "quiet" => bind.verbose = false,
@@ -227,22 +220,6 @@ fn unknown_mem_bind(word: &str) -> TextError {
         }
     };
     TextError::new(word, wanted)
-}
-
-/// At `;`, and at `,` unless a value of the list before it follows.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let here = rest?;
-        let is_end = |(at, letter): &(usize, char)| {
-            let after = here.get(at + 1..).unwrap_or_default();
-            *letter == ';' || (*letter == ',' && !starts_value(after))
-        };
-        let end = here.char_indices().find(is_end).map(|(at, _)| at);
-        let word = here.get(..end.unwrap_or(here.len()))?;
-        rest = end.and_then(|end| here.get(end + 1..));
-        Some(word)
-    })
 }
 
 /// Whether a list goes on here: with a decimal digit, or with hexadecimal digits up to the next

@@ -3,7 +3,7 @@
 
 use berth_placement::TextError;
 
-use crate::spelling::LevelBits;
+use crate::spelling::{LevelBits, words};
 
 /// The options that a `--hint` sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,8 @@ pub struct Hints {
 /// A word that srun does not know, and `help`, which starts no step.
 pub fn hints(text: &str) -> Result<Hints, TextError> {
     let mut found = Hints::default();
-    for word in words(text) {
+    let digit = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    for word in words(text, digit) {
         found.take(&word.to_ascii_lowercase()).ok_or_else(|| {
             let wanted = match word.eq_ignore_ascii_case("help") {
                 true => "a hint for a step: srun prints its help and starts nothing",
@@ -41,22 +42,6 @@ pub fn hints(text: &str) -> Result<Hints, TextError> {
         })?;
     }
     Ok(found)
-}
-
-/// At `;`, and at `,` unless a digit follows.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let here = rest?;
-        let is_end = |(at, letter): &(usize, char)| {
-            let next = here.as_bytes().get(at + 1);
-            *letter == ';' || (*letter == ',' && !next.is_some_and(u8::is_ascii_digit))
-        };
-        let end = here.char_indices().find(is_end).map(|(at, _)| at);
-        let word = here.get(..end.unwrap_or(here.len()))?;
-        rest = end.and_then(|end| here.get(end + 1..));
-        Some(word)
-    })
 }
 
 impl Hints {

@@ -13,7 +13,7 @@ pub mod two_names;
 
 use berth_placement::request::cpu_bind::Mode;
 
-use crate::line::{self, Given, Line, Trouble};
+use crate::line::{self, Given, Line};
 use crate::options::{Command, Own, growing, variables};
 use crate::reading::{Asked, NodeRange, Setting, read};
 use crate::release::Release;
@@ -55,7 +55,7 @@ impl Words {
             ..
         } = line::read(&words, command.unwrap_or(Command::Srun), Some(release));
         Self {
-            unsure: more || command.is_none() || given.iter().any(is_guessed),
+            unsure: more || command.is_none() || given.iter().any(Given::is_guessed),
             program: program.into_iter().next(),
             ..Self::of(command, given, release)
         }
@@ -164,15 +164,6 @@ impl Words {
     #[must_use]
     pub fn is_unsure(&self) -> bool {
         self.unsure
-    }
-}
-
-/// Whether a word may have been taken for the value of an option that is not in the table.
-fn is_guessed(given: &Given) -> bool {
-    match given.trouble {
-        Some(Trouble::Unknown) => given.words.len() > 1,
-        Some(Trouble::Ambiguous(_)) => true,
-        _ => false,
     }
 }
 

@@ -23,33 +23,27 @@ pub fn why(
         }
         Strategy::Explicit(places) => (places.len() as u32, true),
     };
-    // Components have allocations of their own.
-    if words.is_unsure() || env("SLURM_HET_SIZE").is_some() || words.is_unbound(&env) {
-        return None;
-    }
-    let tasks = words.tasks(&env)?;
+    let Known { tasks, limit } = Known::of(words, &env)?;
     let takers = if shared { 1 } else { tasks };
     let cores = counted(amount, "core");
     let asked = match takers {
         1 => cores,
         _ => format!("{tasks} tasks × {cores}"),
     };
-    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
-        let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
-        let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
-        let never = u64::from(takers) * u64::from(amount) > cpus;
-        return never.then(|| {
-            format!(
-                "--binding={binding} asks for {asked}; this allocation has {}: ask for fewer, or for a \
-                 larger allocation",
-                counted(cpus, "CPU")
-            )
-        });
-    }
-    let each = words.most_cpus_per_task(&env)?;
-    let cpus = u64::from(tasks) * u64::from(each);
-    let never = u64::from(takers) * u64::from(amount) > cpus;
-    never.then(|| {
+    let needed = u64::from(takers) * u64::from(amount);
+    let each = match limit {
+        Limit::Allocation(cpus) => {
+            return (needed > cpus).then(|| {
+                format!(
+                    "--binding={binding} asks for {asked}; this allocation has {}: ask for fewer, or for a \
+                     larger allocation",
+                    counted(cpus, "CPU")
+                )
+            });
+        }
+        Limit::Job(each) => each,
+    };
+    (needed > u64::from(tasks) * u64::from(each)).then(|| {
         let instead = match shared {
             true => format!("-n{tasks} -c{}", amount.div_ceil(tasks.max(1))),
             false if tasks > 1 => {
@@ -78,20 +72,15 @@ pub fn mapping(
     let each = mapping.each().filter(|each| *each > 1)?;
     let overload = mapping.bind.as_ref().is_some_and(|bind| bind.overload);
     // A job may get more hardware threads than it asks for: Slurm gives whole cores.
-    if overload || mapping.takes_threads() || words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
+    if overload || mapping.takes_threads() {
         return None;
     }
-    if words.is_unbound(&env) {
-        return None;
-    }
-    let tasks = words.tasks(&env)?;
+    let Known { tasks, limit } = Known::of(words, &env)?;
     let wanted = u64::from(tasks) * u64::from(each);
     let (all, cpus) = (counted(tasks, "task"), counted(each, "CPU"));
     let asked = format!("{mapping} asks for {all} × {cpus}");
-    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
-        let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
-        let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
-        return (wanted > cpus).then(|| {
+    match limit {
+        Limit::Allocation(cpus) => (wanted > cpus).then(|| {
             let fewer = match cpus / u64::from(each) {
                 0 => String::new(),
                 fits => format!("at most -n{fits}, "),
@@ -100,15 +89,47 @@ pub fn mapping(
                 "{asked}; this allocation has {}: use {fewer}a smaller pe=, or a larger allocation",
                 counted(cpus, "CPU")
             )
-        });
+        }),
+        Limit::Job(own) => (wanted > u64::from(tasks) * u64::from(own)).then(|| {
+            format!(
+                "{asked}; this job asks for {tasks} × {own} CPUs and can never have them; use -n{tasks} \
+                 -c{each}; in a job of whole nodes (sbatch --exclusive) it may fit"
+            )
+        }),
     }
-    let own = words.most_cpus_per_task(&env)?;
-    (wanted > u64::from(tasks) * u64::from(own)).then(|| {
-        format!(
-            "{asked}; this job asks for {tasks} × {own} CPUs and can never have them; use -n{tasks} \
-             -c{each}; in a job of whole nodes (sbatch --exclusive) it may fit"
-        )
-    })
+}
+
+/// What the tasks of a step can have at the most.
+enum Limit {
+    /// The CPUs of the allocation in which srun starts them.
+    Allocation(u64),
+    /// As many CPUs for each task, in a job of their own.
+    Job(u32),
+}
+
+/// What is sure of a command's tasks.
+struct Known {
+    tasks: u32,
+    limit: Limit,
+}
+
+impl Known {
+    fn of(words: &Words, env: &impl Fn(&str) -> Option<String>) -> Option<Self> {
+        // Components have allocations of their own.
+        if words.is_unsure() || env("SLURM_HET_SIZE").is_some() || words.is_unbound(env) {
+            return None;
+        }
+        let tasks = words.tasks(env)?;
+        let around = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun);
+        let limit = match around {
+            Some(cpus) => {
+                let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
+                Limit::Allocation(each_node(&cpus).filter(|_| inherited)?.sum())
+            }
+            None => Limit::Job(words.most_cpus_per_task(env)?),
+        };
+        Some(Self { tasks, limit })
+    }
 }
 
 #[cfg(test)]
