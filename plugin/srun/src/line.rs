@@ -2,7 +2,6 @@
 //! order, and the program. Options that the table does not have are kept as they stand.
 //! In: the words after the command's name. Out: [`Line`].
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::options::{Command, Foreign, Found, Takes, foreign, long, short};
@@ -25,6 +24,9 @@ pub struct Given {
     pub foreign: Option<&'static Foreign>,
     /// The variable that gives it, if it does not stand on the line.
     pub variable: Option<String>,
+    /// Whether it is an option of the job around a step. slurmctld knows such an option even if the step's request
+    /// does not have it.
+    pub is_jobs: bool,
 }
 
 impl Given {
@@ -39,6 +41,7 @@ impl Given {
             trouble: None,
             foreign: None,
             variable: None,
+            is_jobs: false,
         }
     }
 
@@ -48,6 +51,15 @@ impl Given {
         Self {
             variable: Some(variable.into()),
             ..Self::typed(name, Some(value.into()))
+        }
+    }
+
+    /// Whether a word may have been taken for its value, because the table does not have it.
+    pub(crate) fn is_guessed(&self) -> bool {
+        match self.trouble {
+            Some(Trouble::Unknown) => self.words.len() > 1,
+            Some(Trouble::Ambiguous(_)) => true,
+            _ => false,
         }
     }
 }
@@ -225,28 +237,11 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
 }
 
 impl Line {
-    /// The last value of each option, by name; one without a value has an empty one.
-    #[must_use]
-    pub fn options(&self) -> BTreeMap<String, String> {
-        let pair = |given: &Given| (given.name.clone(), given.value.clone().unwrap_or_default());
-        self.given.iter().map(pair).collect()
-    }
-
-    /// The last value of an option that is there; an option without a value has an empty one.
-    #[must_use]
-    pub fn value(&self, name: &str) -> Option<&str> {
-        let last = self.given.iter().rev().find(|given| given.name == name)?;
-        Some(last.value.as_deref().unwrap_or_default())
-    }
-
     /// Whether a word may have been taken for a value that was none: an option that the table does
     /// not have stands before a word that is no option.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        self.given.iter().any(|given| {
-            let guessed = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
-            guessed || matches!(given.trouble, Some(Trouble::Ambiguous(_)))
-        })
+        self.given.iter().any(Given::is_guessed)
     }
 }
 

@@ -1,14 +1,17 @@
-//! clap's argument for an option of srun or of berth's own, from its description.
+//! The options of a request as clap takes them: srun's, berth's own and those of other SPANK plugins, each from its
+//! description.
 
 use berth_srun::OwnRequest;
-use berth_srun::options::{Own, Row, Takes};
+use berth_srun::line::Given;
+use berth_srun::options::{Command as Program, Foreign, Found, Own, Row, Takes, all_foreign, long};
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::offered::offered;
+use super::srun::{rows, word};
 
 /// The argument for an option of srun.
-pub(super) fn argument(row: &'static Row) -> Arg {
+fn argument(row: &'static Row) -> Arg {
     let arg = named(row);
     match row.has_values() {
         true => {
@@ -46,7 +49,7 @@ fn named(row: &'static Row) -> Arg {
 }
 
 /// The value, in the way in which getopt takes it.
-pub(super) fn taking(arg: Arg, takes: Takes) -> Arg {
+fn taking(arg: Arg, takes: Takes) -> Arg {
     let arg = arg.action(ArgAction::Append);
     match takes {
         // It is no flag of clap, because that would have a value in every parse.
@@ -73,12 +76,39 @@ fn with_values(row: &Row) -> String {
     text
 }
 
-/// berth's own options, as they were typed.
+/// The options of a request, as they were typed.
 #[derive(Clone, Debug, Default)]
-pub struct OwnOptions(pub OwnRequest);
+pub struct RequestOptions {
+    /// srun's, in their order, because srun reads them in that order.
+    pub(crate) slurms: Vec<Given>,
+    /// Those of other plugins. They are accepted, and a note names them.
+    pub(crate) foreign: Vec<Given>,
+    /// berth's own.
+    pub(crate) own: OwnRequest,
+}
 
-impl Args for OwnOptions {
+impl RequestOptions {
+    /// srun's as somebody would type them: `-n 4`, `--cpu-bind=cores`.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        self.slurms.iter().map(word).collect()
+    }
+
+    /// Adds one of srun's by its long name.
+    pub fn add(&mut self, name: &str, value: Option<&str>) {
+        if let Found::Option(row) = long(Program::Srun, None, name) {
+            let value = value.map(String::from);
+            self.slurms.push(Given::typed(row.name(), value));
+        }
+    }
+}
+
+impl Args for RequestOptions {
     fn augment_args(command: Command) -> Command {
+        let foreign =
+            |row: &'static Foreign| taking(Arg::new(row.name).long(row.name).hide(true), row.takes);
+        let command = command.args(rows().map(argument));
+        let command = command.args(all_foreign().map(foreign));
         command.args(Own::ALL.map(own_argument))
     }
 
@@ -87,17 +117,39 @@ impl Args for OwnOptions {
     }
 }
 
-impl FromArgMatches for OwnOptions {
+impl FromArgMatches for RequestOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut request = OwnRequest::default();
-        for own in Own::ALL {
-            let mut all = matches.get_many::<String>(own.name).into_iter().flatten();
+        let mut slurms = Vec::new();
+        for row in rows().filter(|row| matches.contains_id(row.typed())) {
+            let places = matches.indices_of(row.typed()).into_iter().flatten();
+            let values = matches.get_many::<String>(row.typed());
+            for (at, value) in places.zip(values.into_iter().flatten()) {
+                let value = Some(value.clone()).filter(|_| row.takes() != Takes::Nothing);
+                slurms.push((at, Given::typed(row.typed(), value)));
+            }
+        }
+        slurms.sort_by_key(|(at, _)| *at);
+        let foreign = all_foreign().filter(|row| matches.contains_id(row.name));
+        let foreign = foreign.map(|row| Given {
+            foreign: Some(row),
+            ..Given::typed(row.name, matches.get_one(row.name).cloned())
+        });
+        let mut own = OwnRequest::default();
+        for option in Own::ALL {
+            let mut all = matches
+                .get_many::<String>(option.name)
+                .into_iter()
+                .flatten();
             if let Some(text) = all.next_back() {
-                let read = request.set(own, text);
+                let read = own.set(option, text);
                 read.map_err(|why| Error::raw(clap::error::ErrorKind::InvalidValue, why))?;
             }
         }
-        Ok(Self(request))
+        Ok(Self {
+            slurms: slurms.into_iter().map(|(_, option)| option).collect(),
+            foreign: foreign.collect(),
+            own,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

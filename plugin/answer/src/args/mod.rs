@@ -2,7 +2,6 @@
 //! man pages and completions come.
 
 mod argument;
-mod foreign;
 mod offered;
 mod own;
 mod owned_cores;
@@ -15,14 +14,14 @@ use berth_srun::Release;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 
-pub use foreign::ForeignOption;
+pub use argument::RequestOptions;
 pub use own::is_plans_own;
 pub use owned_cores::OwnedCores;
 pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, PlanArgs, site_bind};
 pub(crate) use refused::invalid;
 pub use refused::shortened;
-pub use srun::{Kept, SrunOptions, TypedOptions, as_getopt, ignored, one_number};
-pub(crate) use srun::{is_taken, quoted, refusal};
+pub use srun::{SrunOptions, as_getopt, ignored, one_number};
+pub(crate) use srun::{is_taken, quoted, refusal, word};
 pub use values::of as values_of;
 
 /// A release line of Slurm; completions offer the names.

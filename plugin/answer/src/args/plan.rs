@@ -11,21 +11,36 @@ use std::str::FromStr;
 use berth_placement::{CpuBind, CpuSet, CpusetFail, Numbering, TextError};
 use berth_srun::options::{Own, values as listed};
 use berth_srun::{OwnRequest, Release};
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{Arg, Args, ColorChoice, ValueEnum};
 
-use crate::args::argument::OwnOptions;
-use crate::args::foreign::ForeignOptions;
+use crate::args::argument::RequestOptions;
 use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
-use crate::args::srun::{TypedOptions, quoted};
+use crate::args::srun::quoted;
 use crate::args::values;
 use crate::args::{SiteNodes, Socket, release};
 use crate::world::LIVE;
+
+/// The options that `-h` shows too, beside those of the request.
+const IN_SHORT: [&str; 8] = [
+    "machine", "cores", "cpus", "compat", "slurm", "format", "explain", "batch",
+];
+
+/// Shows an option that is not the request's by `--help` alone, unless it is one of the most used ones.
+fn shown_in_short(arg: Arg) -> Arg {
+    let is_requests = matches!(arg.get_help_heading(), None | Some("Request"));
+    let is_used = IN_SHORT.contains(&arg.get_id().as_str());
+    match is_requests || is_used {
+        true => arg,
+        false => arg.hide_short_help(true),
+    }
+}
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
+    mut_args(shown_in_short),
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
@@ -41,7 +56,6 @@ pub struct PlanArgs {
     pub line: Option<String>,
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
     #[arg(
-        hide_short_help = true,
         hide_possible_values = true,
         long,
         value_name = "ORDER",
@@ -50,12 +64,7 @@ pub struct PlanArgs {
     )]
     pub numbering: Option<Numbering>,
     /// What counts as a socket [default: what slurmd here or SlurmdParameters of the --cluster calls one, else package]
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "KIND",
-        help_heading = "Machine"
-    )]
+    #[arg(long, value_name = "KIND", help_heading = "Machine")]
     pub socket: Option<Socket>,
     /// Cores that the step owns, by Slurm's core number, or all
     #[arg(long, value_name = "LIST", value_parser = OwnedCores::read, conflicts_with = "cpus", help_heading = "Machine")]
@@ -64,33 +73,25 @@ pub struct PlanArgs {
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
     /// Inside a step: plan on this step's own cores, not on all of its job's
-    #[arg(hide_short_help = true, long, conflicts_with_all = ["cores", "cpus"], help_heading = "Machine")]
+    #[arg(long, conflicts_with_all = ["cores", "cpus"], help_heading = "Machine")]
     pub step: bool,
     /// CPUs= of slurm.conf, if it does not count hardware threads
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "N",
-        help_heading = "Machine"
-    )]
+    #[arg(long, value_name = "N", help_heading = "Machine")]
     pub config_cpus: Option<u32>,
     /// Cores that other steps are bound to, by Slurm's core number, for --binding
-    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
     /// Cores on which jobs of pools run, by Slurm's core number, for --binding
-    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub pool_cores: Option<CpuSet>,
 
     /// CPUs that the site keeps free, by kernel number; slurmctld may choose them all the same
-    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub reserved: Option<CpuSet>,
 
-    /// srun's own options.
+    /// The options of the request.
     #[command(flatten)]
-    pub options: TypedOptions,
-    /// Options of other plugins.
-    #[command(flatten)]
-    pub foreign: ForeignOptions,
+    pub request: RequestOptions,
     /// live, an hwloc XML file, a known node (lumi-g), or "pack:2 core:4 pu:2"
     #[arg(
         long,
@@ -101,24 +102,13 @@ pub struct PlanArgs {
     )]
     pub machine: String,
     /// The cluster to ask: its slurm.conf, or live for the one that scontrol reaches
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "FILE",
-        help_heading = "Cluster"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub cluster: Option<String>,
     /// The line of the job, as 'salloc -n8 -c2'; the request is a step inside it
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "LINE",
-        help_heading = "Cluster"
-    )]
+    #[arg(long, value_name = "LINE", help_heading = "Cluster")]
     pub job: Option<String>,
     /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
     #[arg(
-        hide_short_help = true,
         hide_possible_values = true,
         long,
         value_name = "NODES",
@@ -127,19 +117,14 @@ pub struct PlanArgs {
     pub site: Option<SiteNodes>,
     /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
     #[arg(
-        hide_short_help = true,
         long,
         value_name = "WORDS",
         conflicts_with = "cluster",
         help_heading = "Cluster"
     )]
     pub select: Option<String>,
-    /// berth's own options.
-    #[command(flatten)]
-    pub own: OwnOptions,
     /// Whether a cpuset gets the best CPUs, or the first free ones [default: as here, else on]
     #[arg(
-        hide_short_help = true,
         long,
         value_name = "on|off",
         hide_possible_values = true,
@@ -147,15 +132,10 @@ pub struct PlanArgs {
     )]
     pub cpuset_best: Option<OnOff>,
     /// What a cpuset that cannot be had leads to: refuse or unbound [default: as here, else refuse]
-    #[arg(hide_short_help = true, long, value_name = "WHAT", value_parser = CpusetFail::from_str, help_heading = "Rules")]
+    #[arg(long, value_name = "WHAT", value_parser = CpusetFail::from_str, help_heading = "Rules")]
     pub cpuset_fail: Option<CpusetFail>,
     /// What a --binding that cannot be served leads to: run unbound, or refuse
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "WHAT",
-        help_heading = "Rules"
-    )]
+    #[arg(long, value_name = "WHAT", help_heading = "Rules")]
     pub binding_fail: Option<BindingFail>,
     /// berth's masks or task/affinity's [default: as here]
     #[arg(
@@ -176,16 +156,10 @@ pub struct PlanArgs {
     )]
     pub slurm: Option<Release>,
     /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "LEVEL",
-        help_heading = "Rules"
-    )]
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub autobind: Option<Autobind>,
     /// CpuBind= of node or partition: used if the request has no --cpu-bind of its own
     #[arg(
-        hide_short_help = true,
         long,
         value_name = "LEVEL",
         hide_possible_values = true,
@@ -194,20 +168,19 @@ pub struct PlanArgs {
     )]
     pub default_cpu_bind: Option<CpuBind>,
     /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: block over sockets if -m names no order
-    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    #[arg(long, help_heading = "Rules")]
     pub block_by_default: bool,
 
     /// ConstrainCores=yes in cgroup.conf: a step keeps to the CPUs that slurmd counts [live: as slurmd says]
-    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    #[arg(long, help_heading = "Rules")]
     pub constrain_cores: bool,
 
     /// SlurmdParameters=allow_ecores: slurmd counts efficiency cores too [live: as slurmd says]
-    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    #[arg(long, help_heading = "Rules")]
     pub allow_ecores: bool,
 
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
-        hide_short_help = true,
         long,
         hide_possible_values = true,
         value_name = "FIXES",
@@ -226,25 +199,19 @@ pub struct PlanArgs {
     )]
     pub format: Option<Format>,
     /// Show the masks in the table also where its lines become too long
-    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub masks: bool,
     /// Show for each task why it is there, and what would change it
     #[arg(long, help_heading = "Output")]
     pub explain: bool,
     /// Show the plan's figures: tasks that span objects, cores shared or idle, tasks on each NUMA node
-    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub score: bool,
     /// Columns that a picture may have [default: the terminal's]
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "N",
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "N", help_heading = "Output")]
     pub width: Option<usize>,
     /// Colours of a picture
     #[arg(
-        hide_short_help = true,
         long,
         value_name = "WHEN",
         default_value = "auto",
@@ -270,13 +237,13 @@ impl Deref for PlanArgs {
     type Target = OwnRequest;
 
     fn deref(&self) -> &OwnRequest {
-        &self.own.0
+        &self.request.own
     }
 }
 
 impl DerefMut for PlanArgs {
     fn deref_mut(&mut self) -> &mut OwnRequest {
-        &mut self.own.0
+        &mut self.request.own
     }
 }
 
@@ -285,7 +252,7 @@ impl PlanArgs {
     pub(crate) fn words(&self) -> Vec<String> {
         let own = |own: Own| Some(format!("--{}={}", own.name, quoted(&self.text(own)?)));
         let own = Own::ALL.into_iter().filter_map(own);
-        self.options.words().into_iter().chain(own).collect()
+        self.request.words().into_iter().chain(own).collect()
     }
 }
 

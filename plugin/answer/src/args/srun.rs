@@ -5,11 +5,10 @@ use std::ops::Deref;
 
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, placing, short};
-use berth_srun::reading::{Refused, Setting, read};
+use berth_srun::reading::{Refused, read};
 use berth_srun::{Asked, Release};
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::argument::argument;
+use super::argument::RequestOptions;
 use super::refused::invalid;
 use crate::world::Standing;
 
@@ -18,66 +17,7 @@ use crate::world::Standing;
 pub struct SrunOptions {
     asked: Asked,
     /// What it was read from.
-    kept: Vec<Kept>,
-}
-
-/// One option with its value, as it was met.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Its long name.
-    pub name: String,
-    /// Its value, if it has one.
-    pub value: Option<String>,
-    /// The variable that it comes from.
-    pub variable: Option<String>,
-    /// Whether it is an option of the job. slurmctld knows such an option even if the step's request
-    /// does not have it.
-    pub is_jobs: bool,
-    /// A fault of it, apart from its value.
-    pub trouble: Option<Trouble>,
-}
-
-impl Kept {
-    /// An option of the line.
-    pub fn typed(name: &str, value: Option<&str>) -> Self {
-        Self {
-            name: name.into(),
-            value: value.map(String::from),
-            variable: None,
-            is_jobs: false,
-            trouble: None,
-        }
-    }
-
-    /// An option whose value comes from a variable.
-    pub fn by_variable(name: &str, variable: &str, value: Option<&str>) -> Self {
-        Self {
-            variable: Some(variable.into()),
-            ..Self::typed(name, value)
-        }
-    }
-
-    /// The option as srun reads it.
-    pub fn setting(&self) -> Setting<'_> {
-        let setting = Setting {
-            trouble: self.trouble.as_ref(),
-            ..Setting::new(&self.name, self.value.as_deref())
-        };
-        match self.variable {
-            Some(_) => setting.from_environment(),
-            None => setting,
-        }
-    }
-}
-
-impl From<&Given> for Kept {
-    fn from(given: &Given) -> Self {
-        Self {
-            variable: given.variable.clone(),
-            trouble: given.trouble.clone(),
-            ..Self::typed(&given.name, given.value.as_deref())
-        }
-    }
+    kept: Vec<Given>,
 }
 
 impl Deref for SrunOptions {
@@ -94,19 +34,18 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses the options.
     pub fn of(
-        typed: &TypedOptions,
+        typed: &RequestOptions,
         on_line: &[String],
         standing: &Standing,
         release: Release,
     ) -> Result<Self, Refused> {
         let mut kept = from_variables(on_line, standing, release);
-        kept.extend(typed.0.iter().map(|option| {
-            let name = option.row.typed();
-            let found = long(Program::Srun, Some(release), name);
-            let known = matches!(found, Found::Option(found) if found.typed() == name);
-            Kept {
+        kept.extend(typed.slurms.iter().map(|option| {
+            let found = long(Program::Srun, Some(release), &option.name);
+            let known = matches!(found, Found::Option(found) if found.typed() == option.name);
+            Given {
                 trouble: (!known).then_some(Trouble::Unknown),
-                ..Kept::typed(option.row.name(), option.value.as_deref())
+                ..option.clone()
             }
         }));
         Self::read(kept, release)
@@ -116,14 +55,14 @@ impl SrunOptions {
     ///
     /// # Errors
     /// Why srun refuses that line.
-    pub fn inside(&self, passed: Vec<Kept>) -> Result<Self, Refused> {
+    pub fn inside(&self, passed: Vec<Given>) -> Result<Self, Refused> {
         let own = self.kept.iter().filter(|kept| !kept.is_jobs).cloned();
         let kept: Vec<_> = passed.into_iter().chain(own).collect();
         Self::read(kept, self.asked.release)
     }
 
     /// The options as they were met.
-    pub fn kept(&self) -> &[Kept] {
+    pub fn kept(&self) -> &[Given] {
         &self.kept
     }
 
@@ -132,7 +71,8 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses that line.
     pub fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
-        let more = more.iter().map(|(name, value)| Kept::typed(name, *value));
+        let more = more.iter();
+        let more = more.map(|(name, value)| Given::typed(name, value.map(String::from)));
         let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
         Self::read(kept, self.asked.release)
     }
@@ -141,8 +81,8 @@ impl SrunOptions {
     ///
     /// # Errors
     /// Why srun refuses them.
-    pub fn read(kept: Vec<Kept>, release: Release) -> Result<Self, Refused> {
-        let asked = read(kept.iter().map(Kept::setting), release)?;
+    pub fn read(kept: Vec<Given>, release: Release) -> Result<Self, Refused> {
+        let asked = read(kept.iter().map(Given::setting), release)?;
         Ok(Self { asked, kept })
     }
 }
@@ -151,7 +91,7 @@ impl SrunOptions {
 const NOT_OURS: [&str; 4] = ["cluster", "help", "usage", "version"];
 
 /// The options that `berth plan` takes, those that are shown first and in their order.
-fn rows() -> impl Iterator<Item = &'static Row> {
+pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
     let all = of(Program::Srun, None).filter(|row| row.typed() == row.name());
     let hidden = all.filter(|row| row.summary.is_empty() && is_taken(row.name()));
     placing().chain(hidden)
@@ -168,82 +108,10 @@ pub fn ignored() -> impl Iterator<Item = String> {
     unused.map(|row| format!("--{}", row.typed()))
 }
 
-/// srun's options as they were typed, in their order, because srun reads them in that order.
-#[derive(Clone, Debug, Default)]
-pub struct TypedOptions(Vec<TypedOption>);
-
-/// One of them.
-#[derive(Clone, Debug)]
-struct TypedOption {
-    row: &'static Row,
-    value: Option<String>,
-}
-
-impl TypedOptions {
-    /// The options as somebody would type them: `-n 4`, `--cpu-bind=cores`.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        let all = self.0.iter();
-        all.map(|one| word(one.row, one.value.as_deref())).collect()
-    }
-
-    /// Adds one of srun's options by its long name.
-    pub fn add(&mut self, name: &str, value: Option<&str>) {
-        if let Found::Option(row) = long(Program::Srun, None, name) {
-            let value = value.map(String::from);
-            self.0.push(TypedOption { row, value });
-        }
-    }
-
-    /// Adds the options of another line behind these.
-    pub(crate) fn append(&mut self, mut others: Self) {
-        self.0.append(&mut others.0);
-    }
-
-    /// Takes an option away. Returns it as it is typed, each time that it was given.
-    pub(crate) fn remove(&mut self, name: &str) -> Vec<String> {
-        let removed = self.0.extract_if(.., |one| one.row.name() == name);
-        removed
-            .map(|one| word(one.row, one.value.as_deref()))
-            .collect()
-    }
-}
-
-impl Args for TypedOptions {
-    fn augment_args(command: Command) -> Command {
-        command.args(rows().map(argument))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for TypedOptions {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut all = Vec::new();
-        for row in rows().filter(|row| matches.contains_id(row.typed())) {
-            let places = matches.indices_of(row.typed()).into_iter().flatten();
-            let values = matches.get_many::<String>(row.typed());
-            for (at, value) in places.zip(values.into_iter().flatten()) {
-                let value = Some(value.clone()).filter(|_| row.takes() != Takes::Nothing);
-                all.push((at, TypedOption { row, value }));
-            }
-        }
-        all.sort_by_key(|(at, _)| *at);
-        Ok(Self(all.into_iter().map(|(_, option)| option).collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
 /// The options that srun takes from variables: from the environment where the command runs on the
 /// node, and from those that stand before srun on a line. No option names the file of
 /// `SLURM_HOSTFILE`.
-fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<Kept> {
+fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<Given> {
     let of_line = |name: &str| {
         let mut pairs = on_line.iter().filter_map(|word| word.split_once('='));
         pairs
@@ -257,7 +125,7 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
     berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
             let value = of_line(variable).or_else(|| of_environment(variable))?;
-            Some(Kept::by_variable(name, variable, Some(&value)))
+            Some(Given::by_variable(variable, name, &value))
         })
         .collect()
 }
@@ -308,8 +176,12 @@ pub(crate) fn quoted(value: &str) -> String {
     }
 }
 
-/// An option as it is typed, quoted for a shell.
-fn word(row: &Row, value: Option<&str>) -> String {
+/// An option of srun as it is typed, quoted for a shell.
+pub(crate) fn word(option: &Given) -> String {
+    let Found::Option(row) = long(Program::Srun, None, &option.name) else {
+        return String::new();
+    };
+    let value = option.value.as_deref();
     let value = value.filter(|value| !value.is_empty()).map(quoted);
     match (row.short(), value, row.takes()) {
         (Some(letter), Some(value), Takes::Value) => format!("-{letter} {value}"),

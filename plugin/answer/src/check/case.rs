@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
+use berth_srun::line::Given;
 use berth_srun::reading::{Asked, Refused};
 
 use super::command::{Command, Kind};
@@ -13,7 +14,6 @@ use super::finding::{Finding, Repair};
 use super::place::Surroundings;
 use super::script::{Role, Script};
 use super::settings::Settings;
-use crate::args::Kept;
 use crate::plan;
 
 /// The options of Open MPI's mapping language.
@@ -191,7 +191,7 @@ impl<'a> Case<'a> {
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(crate) fn options(&self) -> Option<Vec<Kept>> {
+    pub(crate) fn options(&self) -> Option<Vec<Given>> {
         self.settings.kept(self.command)
     }
 

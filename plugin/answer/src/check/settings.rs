@@ -4,19 +4,18 @@
 use std::collections::BTreeSet;
 
 use berth_srun::Release;
-use berth_srun::line::Trouble;
+use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Own, passed_by, variables};
 use berth_srun::reading::{Asked, Refused, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
 use super::command::{Command, Kind, Variables};
-use crate::args::Kept;
 use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
-    all: Vec<Kept>,
+    all: Vec<Given>,
     /// Options whose values only the shell knows.
     pub unknown: BTreeSet<String>,
 }
@@ -35,9 +34,10 @@ impl Settings {
                 own.unknown.insert(given.name.clone());
                 continue;
             }
-            own.all.push(Kept {
+            own.all.push(Given {
                 value,
-                ..Kept::from(given)
+                words: 0..0,
+                ..given.clone()
             });
         }
         own
@@ -54,7 +54,7 @@ impl Settings {
 
     /// Adds `--exclusive`, an option of `berth check`.
     pub(super) fn add_exclusive(&mut self) {
-        self.all.push(Kept::typed("exclusive", None));
+        self.all.push(Given::typed("exclusive", None));
     }
 
     /// Adds options that override those before.
@@ -87,24 +87,24 @@ impl Settings {
                 false => Some(found.value.clone()),
                 true => known_value(&found.value, set),
             };
-            if value.is_none() {
+            let Some(value) = value else {
                 self.all.retain(|one| one.name != name);
                 self.unknown.insert(name.into());
                 continue;
-            }
+            };
             self.unknown.remove(name);
-            let kept = Kept::by_variable(name, variable, value.as_deref());
+            let kept = Given::by_variable(variable, name, &value);
             self.all.push(kept);
         }
     }
 
     /// The option of a name that counts.
-    pub(super) fn last(&self, name: &str) -> Option<&Kept> {
+    pub(super) fn last(&self, name: &str) -> Option<&Given> {
         self.all.iter().rfind(|one| one.name == name)
     }
 
     /// Those that a table has; others may be a plugin's.
-    fn slurms(&self) -> impl Iterator<Item = &Kept> {
+    fn slurms(&self) -> impl Iterator<Item = &Given> {
         let all = self.all.iter();
         all.filter(|one| one.trouble != Some(Trouble::Unknown))
     }
@@ -114,11 +114,11 @@ impl Settings {
     /// # Errors
     /// Why srun refuses them.
     pub(super) fn read(&self, release: Release) -> Result<Asked, Refused> {
-        read(self.slurms().map(Kept::setting), release)
+        read(self.slurms().map(Given::setting), release)
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(super) fn kept(&self, command: &Command) -> Option<Vec<Kept>> {
+    pub(super) fn kept(&self, command: &Command) -> Option<Vec<Given>> {
         self.is_known(command).then_some(())?;
         Some(self.slurms().cloned().collect())
     }
@@ -135,7 +135,7 @@ impl Settings {
             Own::named(name).is_some()
         };
         let all = self.all.iter();
-        let concerns = |one: &&Kept| selection::concerns(&one.name) || is_own(&one.name);
+        let concerns = |one: &&Given| selection::concerns(&one.name) || is_own(&one.name);
         let words = all.filter(concerns).map(|one| match &one.value {
             Some(value) => format!("--{}={value}", one.name),
             None => format!("--{}", one.name),

@@ -3,9 +3,8 @@
 use berth_srun::line::Given;
 use berth_srun::options::Own;
 
-use super::foreign::kept;
 use super::srun::WholeLine;
-use crate::args::{PlanArgs, invalid, is_taken};
+use crate::args::{PlanArgs, invalid, is_taken, word};
 
 impl PlanArgs {
     /// Takes an option that has no fault of its own. It overrides what was given before.
@@ -20,8 +19,8 @@ impl PlanArgs {
             return read.map_err(|why| invalid(own.name, own.row().value_name, text, &why));
         }
         match given.foreign.is_some() || given.trouble.is_some() {
-            true => self.foreign.0.push(kept(given)),
-            false => self.options.add(&given.name, value),
+            true => self.request.foreign.push(given.clone()),
+            false => self.request.add(&given.name, value),
         }
         Ok(())
     }
@@ -33,24 +32,26 @@ impl PlanArgs {
     pub(crate) fn take_line(&mut self, mut line: WholeLine, overrides: bool) -> Result<(), String> {
         if let Some(job) = &mut line.job {
             // An --exclusive beside the line is its job's.
-            for word in self.options.remove("exclusive") {
+            let is_exclusive = |one: &mut Given| one.name == "exclusive";
+            for one in self.request.slurms.extract_if(.., is_exclusive) {
+                let word = word(&one);
                 let program = job.find(' ').unwrap_or(job.len());
                 job.insert_str(program, &format!(" {word}"));
             }
         }
-        let mut options = std::mem::take(&mut self.options);
-        let own = self.own.0.clone();
+        let mut options = std::mem::take(&mut self.request.slurms);
+        let own = self.request.own.clone();
         for given in &line.options {
             self.take(given)?;
         }
         match overrides {
-            true => std::mem::swap(&mut self.options, &mut options),
+            true => std::mem::swap(&mut self.request.slurms, &mut options),
             false => Own::ALL.iter().try_for_each(|one| match own.text(*one) {
                 Some(text) => self.set(*one, &text),
                 None => Ok(()),
             })?,
         }
-        self.options.append(options);
+        self.request.slurms.append(&mut options);
         self.line_variables.extend(line.variables);
         self.line_notes.extend(line.note);
         self.only_job |= line.only_job;

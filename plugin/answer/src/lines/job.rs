@@ -3,13 +3,12 @@
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, nearest, variables};
+use berth_srun::options::{Command as Program, Found, LONGEST, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
 
-use super::foreign;
-use crate::args::ForeignOption;
+use crate::args::is_plans_own;
 use crate::lines::NoAnswer;
 use crate::world::{ScriptFile, World};
 use crate::{By, Fact};
@@ -22,7 +21,7 @@ pub struct JobLine {
     /// Its options, as they were given.
     pub given: Vec<Given>,
     /// Its options that are none of Slurm's.
-    pub foreign: Vec<ForeignOption>,
+    pub foreign: Vec<Given>,
     pub script: Script,
 }
 
@@ -104,7 +103,7 @@ pub(crate) fn read(
     given.append(&mut line.given);
     let (others, own): (Vec<_>, Vec<_>) = given
         .into_iter()
-        .partition(|given| foreign::is_foreign(given, program, release));
+        .partition(|given| is_foreign(given, program, release));
     line.given = own;
     if let Some(why) = two_names::why(&line.given) {
         return Err(failed(&why));
@@ -121,7 +120,7 @@ pub(crate) fn read(
     Ok(JobLine {
         wanted: wanted(&line, program, release)?,
         given: line.given,
-        foreign: others.iter().map(foreign::kept).collect(),
+        foreign: others,
         program,
         script,
     })
@@ -192,6 +191,29 @@ fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
         all.extend(line::read(&words, Program::Sbatch, Some(release)).given);
     }
     Ok(all)
+}
+
+/// Whether an option can only be another plugin's: no command of Slurm's has it, nor one that is
+/// spelt nearly so.
+pub(crate) fn is_foreign(given: &Given, program: Program, release: Release) -> bool {
+    let name = &given.name;
+    if given.foreign.is_some() {
+        return given.trouble.is_none();
+    }
+    // Plugins have no letters.
+    let is_word = name.chars().count() > 1 && name.len() <= LONGEST;
+    given.trouble == Some(Trouble::Unknown)
+        && is_word
+        && !is_plans_own(name)
+        && !is_slurms(name)
+        && nearest(name, program, release).is_none()
+}
+
+/// Whether any command of any release has it.
+fn is_slurms(name: &str) -> bool {
+    let all = [Program::Srun, Program::Sbatch, Program::Salloc];
+    all.iter()
+        .any(|program| long(*program, None, name) != Found::Unknown)
 }
 
 /// A program's name without its folder.

@@ -1,7 +1,6 @@
 //! Lines of Slurm's commands: srun's own, and those that make a job. They are read into what the rest of a question
 //! needs; nothing is planned here.
 
-mod foreign;
 pub(crate) mod given;
 pub(crate) mod job;
 mod mpirun;

@@ -6,11 +6,10 @@ use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
 
-use super::foreign::is_foreign;
 use super::mpirun;
 use super::no_answer::NoAnswer;
 use crate::args::is_plans_own;
-use crate::lines::job::base;
+use crate::lines::job::{base, is_foreign};
 use crate::shell::{Word, assignment, scan};
 
 /// A whole line of a shell, taken apart.

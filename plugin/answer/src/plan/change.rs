@@ -137,7 +137,7 @@ pub fn with(args: &Question, added: &[Added]) -> Option<Question> {
 pub fn typed_with(typed: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
     let mut changed = typed.clone();
     for (name, value) in set_own(&mut changed, added)? {
-        changed.options.add(name, value);
+        changed.request.add(name, value);
     }
     Some(changed)
 }

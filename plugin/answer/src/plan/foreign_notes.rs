@@ -1,10 +1,10 @@
 //! Notes name the options that a plan passes over: those of other plugins, and those by which slurmctld may choose
 //! other nodes.
 
+use berth_srun::line::Given;
 use berth_srun::reading::selection::chooses_nodes;
 
 use super::controller::is_asked;
-use crate::args::{ForeignOption, Kept};
 use crate::question::Question;
 use crate::text;
 
@@ -12,7 +12,7 @@ use crate::text;
 pub(super) fn notes(args: &Question) -> Vec<String> {
     let job = args.job_line().and_then(Result::ok);
     let of_job = job.into_iter().flat_map(|job| job.foreign.clone());
-    let mut all = args.foreign.0.clone();
+    let mut all = args.request.foreign.clone();
     all.extend(of_job);
     let Some(first) = all.first() else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
             names.join(", ")
         ),
     }];
-    let binds = all.iter().filter_map(|one| one.row);
+    let binds = all.iter().filter_map(|one| one.foreign);
     notes.extend(binds.filter(|row| row.binds_tasks()).map(|row| {
         format!(
             "the plugin {} binds tasks itself; where a site has it, tasks may get other CPUs than here",
@@ -38,13 +38,8 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
 /// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
 pub(super) fn of_nodes(args: &Question) -> Option<String> {
     let job = args.job_line().and_then(Result::ok);
-    let of_job = job.iter().flat_map(|job| &job.given).map(Kept::from);
-    let own = args
-        .srun
-        .kept()
-        .iter()
-        .filter(|kept| !kept.is_jobs)
-        .cloned();
+    let of_job = job.iter().flat_map(|job| &job.given);
+    let own = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let all = of_job
         .chain(own)
         .filter(|_| args.only_job || is_asked(args));
@@ -65,17 +60,17 @@ pub(super) fn of_nodes(args: &Question) -> Option<String> {
     (!names.is_empty()).then_some(note)
 }
 
-fn named(option: &ForeignOption, name: &str) -> String {
-    match option.row {
+fn named(option: &Given, name: &str) -> String {
+    match option.foreign {
         Some(_) => format!("{name} is not Slurm's own option but another plugin's"),
         None => format!("{name} is taken for another plugin's option"),
     }
 }
 
 /// `--container-image (Pyxis)`, or `--foo with the value "bar"`.
-fn shown(option: &ForeignOption) -> String {
+fn shown(option: &Given) -> String {
     let name = text::short(&option.name);
-    match (option.row, &option.value) {
+    match (option.foreign, &option.value) {
         (Some(row), _) => format!("--{name} ({})", row.plugin),
         (None, Some(value)) => format!("--{name} with the value \"{}\"", text::short(value)),
         (None, None) => format!("--{name}"),

@@ -4,10 +4,11 @@
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
 use berth_site::rules::socket_name;
 use berth_srun::conf::{BindFrom, Config};
+use berth_srun::line::Given;
 use clap::ValueEnum;
 
 use crate::Failure;
-use crate::args::{Autobind, BindingFail, CompatArg, Kept, OnOff, SiteNodes, Socket, site_bind};
+use crate::args::{Autobind, BindingFail, CompatArg, OnOff, SiteNodes, Socket, site_bind};
 use crate::question::Question;
 use crate::question::{ByDefault, GivenBy};
 use crate::srun_options::cpu_bind;
@@ -284,7 +285,7 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
 pub(super) fn variables(args: &Question) -> Vec<Fact> {
-    let pair = |kept: &Kept| {
+    let pair = |kept: &Given| {
         let value = kept.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", kept.variable.as_ref()?))
     };

@@ -13,14 +13,14 @@ use berth_placement::controller::select::{
 };
 use berth_placement::sets::count::counted;
 use berth_placement::{CpusetRequest, Node};
+use berth_srun::Line;
 use berth_srun::Release;
+use berth_srun::line::Given;
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::{Line, line};
 
 use super::given::uncounted;
 use super::owns::{is_listed, is_whole};
-use crate::args::Kept;
 use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine};
 use crate::question::Question;
@@ -100,18 +100,14 @@ fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
 }
 
 /// The options of the request, without those of the job around it.
-pub(super) fn given(args: &Question) -> Vec<line::Given> {
-    let given = |kept: &Kept| line::Given {
-        variable: kept.variable.clone(),
-        ..line::Given::typed(&kept.name, kept.value.clone())
-    };
-    let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
-    let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
-    kept.map(given).collect()
+pub(super) fn given(args: &Question) -> Vec<Given> {
+    let own = args.srun.kept().iter().filter(|one| !one.is_jobs);
+    let own = own.filter(|one| one.name != berth_srun::options::HOST_FILE);
+    own.cloned().collect()
 }
 
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
-pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
+pub(crate) fn passed_on(args: &Question) -> Vec<Given> {
     let release = args.srun.release;
     let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
@@ -120,24 +116,24 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Kept> {
     let of_cpuset = leaves_cores_to_cpuset(&job);
     let is_given_up = |name: &str| of_cpuset && name == "cpus-per-task";
     let given = job.given.iter().filter(|given| !is_given_up(&given.name));
-    passed_by_variables(given.map(Kept::from), threads, release).collect()
+    passed_by_variables(given.cloned(), threads, release).collect()
 }
 
 /// The options of a job that its steps take over by variables. A hint and the third part of -B set the threads of a
 /// core too.
 pub(crate) fn passed_by_variables(
-    given: impl Iterator<Item = Kept>,
+    given: impl Iterator<Item = Given>,
     threads: Option<u32>,
     release: Release,
-) -> impl Iterator<Item = Kept> {
+) -> impl Iterator<Item = Given> {
     let given: Vec<_> = given.collect();
     let mut typed = given.iter().filter(|one| one.variable.is_none());
     let is_dropped = typed.any(|one| drops_hint(&one.name));
-    let is_passed = move |one: &Kept| one.name != THREADS && !(one.name == "hint" && is_dropped);
-    let threads = threads.map(|threads| Kept::typed(THREADS, Some(&threads.to_string())));
+    let is_passed = move |one: &Given| one.name != THREADS && !(one.name == "hint" && is_dropped);
+    let threads = threads.map(|threads| Given::typed(THREADS, Some(threads.to_string())));
     let all = given.into_iter().filter(is_passed).chain(threads);
     all.filter_map(move |one| {
-        Some(Kept {
+        Some(Given {
             variable: Some(passed_by(&one.name, release)?.into()),
             is_jobs: true,
             ..one
