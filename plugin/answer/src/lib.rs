@@ -2,8 +2,6 @@
 //! It is pure: no file, no process, no clock, no C. So it runs in the command and in a browser alike.
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
 pub mod args;
 pub mod check;
 pub mod columns;
@@ -31,13 +29,6 @@ pub use fact::{By, Fact};
 pub type Failure = Box<dyn std::error::Error>;
 
 /// A text or a file of the user's that cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Unreadable(pub String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreadable {}

@@ -94,24 +94,14 @@ impl Question {
 }
 
 /// Why words are no question.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unread {
     /// There is no such option, or its value is wrong.
-    Options(clap::Error),
+    #[error(transparent)]
+    Options(#[from] clap::Error),
     /// The line is wrong, or starts something that is not planned.
-    Line(NoAnswer),
-}
-
-impl From<NoAnswer> for Unread {
-    fn from(why: NoAnswer) -> Self {
-        Self::Line(why)
-    }
-}
-
-impl From<clap::Error> for Unread {
-    fn from(why: clap::Error) -> Self {
-        Self::Options(why)
-    }
+    #[error(transparent)]
+    Line(#[from] NoAnswer),
 }
 
 impl From<String> for Unread {

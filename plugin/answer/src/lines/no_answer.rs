@@ -1,6 +1,6 @@
 //! Why a line is not planned: it cannot be read, or slurmctld's model gives it no cores.
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::{Failure, Unreadable};
 
@@ -8,35 +8,26 @@ use crate::{Failure, Unreadable};
 pub(crate) const NOT_MODELLED: &str = "not modelled: ";
 
 /// Why a line has no plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoAnswer {
     /// The job or the step would not run, with what would happen.
+    #[error("{0}")]
     Refused(String),
     /// The command itself would not take the line: it is wrong, or it starts nothing.
+    #[error("{0}")]
     Usage(String),
     /// The model does not know it.
+    #[error("{NOT_MODELLED}{0}")]
     NotModelled(String),
     /// Something cannot be read.
+    #[error("{0}")]
     Failed(String),
 }
 
 /// A line that its own command would not take: it is wrong, whatever slurmctld would say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable(String);
-
-impl Unusable {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unusable {}
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Unusable(pub(crate) String);
 
 impl NoAnswer {
     /// Why the step would not run; else why there can be no answer.
@@ -48,15 +39,6 @@ impl NoAnswer {
             Self::Usage(why) => Err(Unusable(why).into()),
             Self::Failed(why) => Err(Unreadable(why).into()),
             why => Ok(why.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
-            Self::NotModelled(what) => write!(f, "{NOT_MODELLED}{what}"),
         }
     }
 }

@@ -4,24 +4,19 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use berth_placement::{CpuSet, Node};
+use berth_placement::CpuSet;
 
-use super::step::PlannedStep;
+use super::step::Answered;
 use crate::parents::Parents;
-use crate::question::Question;
 
 /// The whole text.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> io::Result<()> {
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+    let Answered { args, on, step } = of;
     let parents: Vec<_> = step
-        .planned()
+        .plans
         .iter()
         .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
         .collect();

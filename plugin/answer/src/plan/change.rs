@@ -9,7 +9,7 @@ use berth_srun::options::{Choice, Own};
 use serde::Serialize;
 
 use super::step;
-use super::step::{Planned, PlannedStep};
+use super::step::{Answered, Planned, PlannedStep};
 use crate::args::PlanArgs;
 use crate::question::Question;
 
@@ -72,12 +72,17 @@ impl fmt::Display for Change {
 pub type Added = (&'static str, Option<String>);
 
 /// The changes that do what they say.
-pub fn changes(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Change> {
+pub fn changes(of: Answered<'_>) -> Vec<Change> {
+    let Answered {
+        args,
+        on,
+        step: now,
+    } = of;
     if now.tasks > MOST_TASKS {
         return Vec::new();
     }
     let mut kept: Vec<Change> = Vec::new();
-    for (added, effects) in candidates(args, on, now) {
+    for (added, effects) in candidates(of) {
         let Some(changed) = with(args, &added) else {
             continue;
         };
@@ -98,13 +103,16 @@ pub fn changes(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Change> {
 
 /// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
 /// option that cures it.
-pub(super) fn shared(args: &Question, on: &Node, now: &PlannedStep) -> Option<String> {
+pub(super) fn shared(of: Answered<'_>) -> Option<String> {
+    let Answered {
+        args, step: now, ..
+    } = of;
     let is_meant = !args.srun.cpu_bind.asks_nothing() || args.srun.overcommit;
-    let is_alone = now.planned().iter().all(|one| one.plan.tasks.len() < 2);
+    let is_alone = now.plans.iter().all(|one| one.plan.tasks.len() < 2);
     if is_meant || is_alone || now.job.is_some() || is_disjoint(now) {
         return None;
     }
-    let cures = changes(args, on, now).into_iter();
+    let cures = changes(of).into_iter();
     let cure = cures
         .into_iter()
         .find(|one| one.effect == Effect::OwnCpus)?;
@@ -165,8 +173,13 @@ fn set_own<'a>(
 type Candidate = (Vec<Added>, Vec<Effect>);
 
 /// The candidates for the rule that decided.
-fn candidates(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
-    let Some(first) = now.planned().first() else {
+fn candidates(of: Answered<'_>) -> Vec<Candidate> {
+    let Answered {
+        args,
+        on,
+        step: now,
+    } = of;
+    let Some(first) = now.plans.first() else {
         return Vec::new();
     };
     let own = || vec![Effect::OwnCpus, Effect::Level];
@@ -263,7 +276,7 @@ fn filling(planned: &Planned, on: &Node) -> Option<u32> {
 /// Whether the new plan differs in the way that is said.
 fn is_seen(effect: Effect, on: &Node, now: &PlannedStep, then: &PlannedStep) -> bool {
     let every = |step: &PlannedStep, holds: &dyn Fn(&Planned, &TaskPlan) -> bool| {
-        let mut planned = step.planned().iter();
+        let mut planned = step.plans.iter();
         planned.all(|one| one.plan.tasks.iter().all(|task| holds(one, task)))
     };
     let turns = |holds: &dyn Fn(&Planned, &TaskPlan) -> bool| {
@@ -313,7 +326,7 @@ fn threads_of_cores<'a>(
 
 /// Whether no two tasks of a node share a CPU.
 fn is_disjoint(step: &PlannedStep) -> bool {
-    step.planned().iter().all(|one| {
+    step.plans.iter().all(|one| {
         let mut seen = CpuSet::new();
         one.plan.is_bound()
             && one.plan.tasks.iter().all(|task| {

@@ -17,7 +17,7 @@ use super::change::changes;
 use super::cpuset;
 use super::devices;
 use super::order;
-use super::step::{Planned, PlannedStep};
+use super::step::{Answered, Planned};
 use super::variables::Variables;
 use crate::Failure;
 use crate::parents::Parents;
@@ -32,23 +32,19 @@ const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     writeln!(out)?;
-    for line in lines(args, on, step) {
+    for line in lines(of) {
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
 /// The same, line by line: once for each number of tasks a node may have.
-pub fn lines(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+pub fn lines(of: Answered<'_>) -> Vec<String> {
+    let Answered { args, on, step } = of;
     let mut lines = Vec::new();
-    for planned in step.planned() {
+    for planned in &step.plans {
         if step.node_count() > 1 {
             lines.push(format!(
                 "on a node with {} of the tasks, by their local numbers:",
@@ -58,7 +54,7 @@ pub fn lines(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
         let on = planned.on(on);
         lines.extend(one_node(args, on, planned));
     }
-    let changes = changes(args, on, step);
+    let changes = changes(of);
     lines.extend(changes.iter().map(|change| format!("change      {change}")));
     lines
 }

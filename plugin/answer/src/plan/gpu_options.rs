@@ -8,7 +8,7 @@ use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node};
 use berth_srun::Release;
 
 use super::controller::is_asked;
-use super::step::{Planned, PlannedStep};
+use super::step::{Answered, Planned};
 use crate::question::Question;
 use crate::text;
 
@@ -155,12 +155,9 @@ fn reading(release: Release) -> Reading {
 
 /// The GPUs that each task of a node sees, by local id; empty where nobody asks for GPUs, or where they
 /// are not known.
-pub(super) fn seen(
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-    planned: &Planned,
-) -> Vec<Vec<u32>> {
+pub(super) fn seen(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>> {
+    let Answered { args, step, .. } = of;
+    let on = planned.on(of.on);
     let options = Options::of(args);
     let near = places(on);
     let count = options.count(step.node_count(), planned, on);
@@ -190,9 +187,10 @@ pub(super) fn seen(
 }
 
 /// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.
-pub(super) fn refused(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
+pub(super) fn refused(of: Answered<'_>) -> Option<String> {
+    let Answered { args, on, step } = of;
     let options = Options::of(args);
-    let planned = step.planned().iter().max_by_key(|planned| planned.tasks)?;
+    let planned = step.plans.iter().max_by_key(|planned| planned.tasks)?;
     let on = planned.on(on);
     let has = places(on).len() as u32;
     let count = options.count(step.node_count(), planned, on)?;
@@ -207,13 +205,13 @@ pub(super) fn refused(args: &Question, on: &Node, step: &PlannedStep) -> Option<
 }
 
 /// What a plan does not have of the options.
-pub(super) fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
-    let without = Options::given(args, FOR_GPUS);
+pub(super) fn notes(of: Answered<'_>) -> Vec<String> {
+    let without = Options::given(of.args, FOR_GPUS);
     let without = (!without.0.is_empty()).then(|| {
         let shown = without.shown();
         format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
     });
-    note(args, on, step).into_iter().chain(without).collect()
+    note(of).into_iter().chain(without).collect()
 }
 
 /// Why a list of CPUs that names others than those of the plan may be right: slurmctld chooses cores next to GPUs.
@@ -233,9 +231,10 @@ pub(super) fn other_cores(args: &Question) -> Option<String> {
 }
 
 /// What the GPUs of a plan rest on, or why it has none.
-fn note(args: &Question, on: &Node, step: &PlannedStep) -> Option<String> {
+fn note(of: Answered<'_>) -> Option<String> {
+    let Answered { args, on, step } = of;
     let options = Options::of(args);
-    let planned = step.planned().iter().max_by_key(|planned| planned.tasks)?;
+    let planned = step.plans.iter().max_by_key(|planned| planned.tasks)?;
     let on = planned.on(on);
     if options.0.is_empty() {
         return None;

@@ -1,6 +1,6 @@
 //! A step on the nodes and cores that slurmctld gives.
 
-use berth_placement::{Across, Node, Request};
+use berth_placement::{Across, Node, Request, plan};
 
 use super::controller::granted;
 use super::given::uncounted;
@@ -65,7 +65,7 @@ pub(super) fn as_granted(
             }
         };
         let at = (node, part.on.as_ref());
-        let planned = plans.add(args, at, (&cores.0, &cores.1), part.tasks, asked)?;
+        let planned = plans.add(plan, args, at, (&cores.0, &cores.1), part.tasks, asked)?;
         if let Err(why) = planned {
             return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
         }

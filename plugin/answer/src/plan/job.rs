@@ -105,11 +105,9 @@ fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), Failure> {
     if found.line.program == Program::Sbatch || !(has_cells || args.batch.is_some()) {
         return Ok(());
     }
-    Err(Unusable::new(
-        "salloc alone binds no task, so only the formats table and json show it; give a step inside, \
-         as --job 'salloc -n8' 'srun ./app'",
-    )
-    .into())
+    let why = "salloc alone binds no task, so only the formats table and json show it; give a step inside, \
+               as --job 'salloc -n8' 'srun ./app'";
+    Err(Unusable(why.into()).into())
 }
 
 /// sbatch submits nothing without its script.
@@ -121,7 +119,7 @@ fn has_script(line: &JobLine) -> Result<(), Failure> {
         "sbatch has no script {}: {why}; give its path, or plan a job without its script with --wrap=true",
         text::short(name)
     );
-    Err(Unusable::new(why).into())
+    Err(Unusable(why).into())
 }
 
 /// The batch script on the job's first node.
@@ -157,7 +155,7 @@ fn add_script(
     let cores = listed(&first.job);
     let at = (node, first.on.as_ref());
     let count = request.tasks;
-    plans.add_by(plan_batch, args, at, (&cores, &cores), count, || request)
+    plans.add(plan_batch, args, at, (&cores, &cores), count, || request)
 }
 
 /// The job's part of the cluster in one line.

@@ -16,7 +16,7 @@ use super::explain;
 use super::gpu_options;
 use super::score::QualityJson;
 use super::step::PlannedJob;
-use super::step::{Planned, PlannedStep, Task};
+use super::step::{Answered, Planned, PlannedStep, Task};
 use super::variables::Variables;
 use crate::Fact;
 use crate::Failure;
@@ -226,13 +226,8 @@ pub(super) fn allocation(step: &PlannedStep) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut *out, &document(args, on, step))?;
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+    serde_json::to_writer_pretty(&mut *out, &document(of))?;
     writeln!(out)?;
     Ok(())
 }
@@ -241,8 +236,8 @@ pub fn write(
 ///
 /// # Errors
 /// None that is known: every part can be written as JSON.
-pub fn line(args: &Question, on: &Node, step: &PlannedStep) -> Result<String, Failure> {
-    Ok(serde_json::to_string(&document(args, on, step))?)
+pub fn line(of: Answered<'_>) -> Result<String, Failure> {
+    Ok(serde_json::to_string(&document(of))?)
 }
 
 /// The line of a file's answer for a request without a plan.
@@ -261,10 +256,10 @@ pub fn no_plan(why: &str) -> String {
     serde_json::to_string(&none).unwrap_or_default()
 }
 
-fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Document<'a> {
+fn document(of: Answered<'_>) -> Document<'_> {
+    let Answered { args, on, step } = of;
     let kind = args.socket_kind();
-    let gpus = |planned: &Planned| gpu_options::seen(args, planned.on(on), step, planned);
-    let parents = |planned: &'a Planned| Some(Parents::new(planned.on(on).machine()?, kind));
+    let gpus = |planned: &Planned| gpu_options::seen(of, planned);
     let plans = || step.plans();
     Document {
         format: "berth-plan",
@@ -284,7 +279,7 @@ fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Docu
             .collect(),
         cpusets: CpusetJson::of_step(step),
         quality: step
-            .planned()
+            .plans
             .iter()
             .map(|planned| (planned.tasks, QualityJson::of(planned, on)))
             .collect(),
@@ -295,16 +290,20 @@ fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Docu
         tasks: RefCell::new(Some(Tasks {
             step,
             on,
-            parents: step.planned().iter().map(parents).collect(),
+            parents: step
+                .plans
+                .iter()
+                .map(|planned| Some(Parents::new(planned.on(on).machine()?, kind)))
+                .collect(),
             variables: Variables::of_step(args, step),
-            gpus: step.planned().iter().map(gpus).collect(),
+            gpus: step.plans.iter().map(gpus).collect(),
         })),
         explanation: match args.explain {
-            true => explain::lines(args, on, step),
+            true => explain::lines(of),
             false => Vec::new(),
         },
         changes: match args.explain {
-            true => changes(args, on, step),
+            true => changes(of),
             false => Vec::new(),
         },
     }

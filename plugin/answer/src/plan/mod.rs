@@ -47,17 +47,16 @@ use crate::srun_options;
 
 pub use change::{Added, spelled, typed_with, with};
 pub use controller::{gives_whole_nodes, is_asked, job_refused};
-pub use explain::write as explain;
 pub use gives_way::gives_way;
 pub(crate) use job::ScriptStep;
 pub use one_line::{no_line, one_line};
 pub use request::node;
 pub use score::{QualityJson, write as score};
 pub use site::socket_kind;
+use step::Answered;
 pub(crate) use step::StepAnswer;
 pub use step::{Planned, PlannedStep};
 pub use submission::job_cpus;
-pub use table::write_place;
 use variables::Variables;
 
 /// The answer to one request.
@@ -89,24 +88,25 @@ pub fn show(
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<Option<&'static str>, Failure> {
+    let of = Answered { args, on, step };
     let format = args.format.unwrap_or(Format::Table);
     match format {
-        Format::Json => json::write(out, args, on, step)?,
-        Format::Svg => pictures::svg(out, args, on, step)?,
+        Format::Json => json::write(out, of)?,
+        Format::Svg => pictures::svg(out, of)?,
         Format::Rankfile => {
-            let note = rankfile::write(out, args, on, step)?;
+            let note = rankfile::write(out, of)?;
             return Ok(script_alone(step).or(note));
         }
         Format::Masks | Format::Cpus => listed(out, format, step)?,
         Format::Table | Format::Tree | Format::Brackets => {
-            table::head(out, args, on, step, screen)?;
-            let body = |out: &mut _, args: &_, step: &_| match format {
-                Format::Tree => pictures::tree(out, args, on, step, screen),
-                Format::Brackets => Ok(brackets::write(out, args, on, step)?),
-                _ => Ok(table::write_tasks(out, args, on, step, screen)?),
+            table::head(out, of, screen)?;
+            let body = |out: &mut _, of: Answered<'_>| match format {
+                Format::Tree => pictures::tree(out, of, screen),
+                Format::Brackets => Ok(brackets::write(out, of)?),
+                _ => Ok(table::write_tasks(out, of, screen)?),
             };
-            body(out, args, step)?;
-            table::each_step(out, on, step, screen, body)?;
+            body(out, of)?;
+            table::each_step(out, of, screen, body)?;
         }
     }
     Ok(script_alone(step).filter(|_| format == Format::Svg))
@@ -190,7 +190,11 @@ pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
         return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }
     Ok(match step(args, on)? {
-        Ok(step) => match gpu_options::refused(args, on, &step) {
+        Ok(step) => match gpu_options::refused(Answered {
+            args,
+            on,
+            step: &step,
+        }) {
             Some(why) => Answer::Refused(why),
             None => Answer::Planned(Box::new(step)),
         },
@@ -223,6 +227,7 @@ const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by 
 
 /// Notes to the user, from srun's reading and from the plans.
 pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let of = Answered { args, on, step };
     let mut notes = args.srun.notes.clone();
     notes.extend(args.line_notes.iter().cloned());
     notes.extend(step.notes.iter().cloned());
@@ -242,7 +247,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(owns::core_spec(args).map(String::from));
     notes.extend(foreign_notes::notes(args));
     notes.extend(foreign_notes::of_nodes(args));
-    notes.extend(gpu_options::notes(args, on, step));
+    notes.extend(gpu_options::notes(of));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
@@ -253,13 +258,26 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
     let variables = Variables::of_step(args, step);
     let variables = variables.iter().flat_map(Variables::notes);
-    let shared = change::shared(args, on, step);
+    let shared = change::shared(of);
     for note in shared.into_iter().chain(plans).chain(variables) {
         if !notes.contains(&note) {
             notes.push(note);
         }
     }
     notes
+}
+
+/// Writes the explanation behind an answer.
+///
+/// # Errors
+/// Those of `out`.
+pub fn explain(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+) -> Result<(), Failure> {
+    explain::write(out, Answered { args, on, step })
 }
 
 /// Exactly the text in the launch message, preceded by its kind where that is not masks.

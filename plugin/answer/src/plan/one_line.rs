@@ -3,7 +3,7 @@
 use berth_placement::Node;
 
 use super::json;
-use super::step::{PlannedStep, Task};
+use super::step::{Answered, PlannedStep, Task};
 use super::{masks, notes};
 use crate::Failure;
 use crate::args::Format;
@@ -22,7 +22,7 @@ pub fn one_line(
     let mut line = match format {
         Some(Format::Cpus) => listed_cpus(step).join(" "),
         Some(Format::Masks) | None => nodes_masks(step).join(" "),
-        Some(Format::Json) => return json::line(args, on, step),
+        Some(Format::Json) => return json::line(Answered { args, on, step }),
         Some(_) => {
             return Err(
                 "--batch prints one line per request; use --format masks, cpus or json".into(),

@@ -3,12 +3,12 @@
 use berth_placement::sets::count::counted;
 use std::io::Write;
 
-use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
+use berth_placement::{CpuId, CpuSet, Machine, Note, Owned, Plan};
 
 use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
-use super::step::PlannedStep;
+use super::step::Answered;
 use crate::Failure;
 use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
@@ -19,18 +19,12 @@ use crate::question::Question;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tree(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-    screen: Screen,
-) -> Result<(), Failure> {
-    if let Some(shared) = shared(args, on, step) {
+pub fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<(), Failure> {
+    if let Some(shared) = shared(of) {
         write_named(out, screen.width, "shared", &shared)?;
     }
     writeln!(out)?;
-    let pictures = pictures(args, on, step)?;
+    let pictures = pictures(of)?;
     picture::show(out, &pictures, screen)?;
     Ok(())
 }
@@ -39,17 +33,12 @@ pub fn tree(
 ///
 /// # Errors
 /// Those of `out`.
-pub fn svg(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
-    let pictures = pictures(args, on, step)?;
+pub fn svg(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+    let pictures = pictures(of)?;
     let caption = Caption {
-        title: title(args),
-        below: below(args, on, step),
-        warnings: warnings(args, on, step),
+        title: title(of.args),
+        below: below(of),
+        warnings: warnings(of),
     };
     out.write_all(svg::draw(&pictures, &caption).as_bytes())?;
     Ok(())
@@ -64,7 +53,8 @@ fn title(args: &Question) -> String {
     format!("srun {}", words.join(" ")).trim_end().into()
 }
 
-fn below(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+fn below(of: Answered<'_>) -> Vec<String> {
+    let Answered { args, on, step } = of;
     let rules: Vec<_> = step
         .plans()
         .map(|(_, plan)| plan.decision.rule.to_string())
@@ -77,10 +67,10 @@ fn below(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
 }
 
 /// What the plans could not give as it was requested, and CPUs that tasks share without need.
-fn warnings(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
-    let shared = shared(args, on, step).map(|text| format!("shared: {text}"));
+fn warnings(of: Answered<'_>) -> Vec<String> {
+    let shared = shared(of).map(|text| format!("shared: {text}"));
     let mut texts: Vec<String> = shared.into_iter().collect();
-    for note in step.plans().flat_map(|(_, plan)| &plan.notes) {
+    for note in of.step.plans().flat_map(|(_, plan)| &plan.notes) {
         let text = format!("did not fit: {note}");
         if !texts.contains(&text) {
             texts.push(text);
@@ -89,11 +79,8 @@ fn warnings(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     texts
 }
 
-fn pictures<'a>(
-    args: &Question,
-    on: &'a Node,
-    step: &'a PlannedStep,
-) -> Result<Vec<Picture<'a>>, Failure> {
+fn pictures(of: Answered<'_>) -> Result<Vec<Picture<'_>>, Failure> {
+    let Answered { args, on, step } = of;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
     nodes

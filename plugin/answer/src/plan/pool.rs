@@ -14,7 +14,7 @@ impl Question {
     /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
     pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
-        let planned = step.planned().iter();
+        let planned = step.plans.iter();
         let reserved = self.asked_reserved();
         let of_job = |planned| of_job(planned, on, &reserved);
         let cpus = planned.filter_map(of_job).max()?;

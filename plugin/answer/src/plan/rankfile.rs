@@ -7,10 +7,9 @@ use std::io::Write;
 use berth_placement::{CpuId, CpuSet, Node};
 
 use super::json::allocation;
-use super::step::{Planned, PlannedStep};
+use super::step::{Answered, Planned};
 use crate::Failure;
 use crate::parents::Parents;
-use crate::question::Question;
 
 /// Why there is no rank file.
 const NOTHING: &str = "nothing is bound, so there is no core to write into a rank file; ask for a level, as --cpu-bind=cores";
@@ -23,16 +22,12 @@ const WHOLE_CORES: &str = "a rank file names whole cores: mpirun gives a rank al
 ///
 /// # Errors
 /// A plan that binds nothing, and those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<Option<&'static str>, Failure> {
-    let parents = parents(args, on, step);
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<Option<&'static str>, Failure> {
+    let Answered { on, step, .. } = of;
+    let parents = parents(of);
     let parents = parents.filter(|_| step.is_bound()).ok_or(NOTHING)?;
     writeln!(out, "# allocation: {}", allocation(step))?;
-    if step.planned().iter().any(|planned| is_part(planned, on)) {
+    if step.plans.iter().any(|planned| is_part(planned, on)) {
         writeln!(
             out,
             "# cores have their numbers on the whole node; where a cgroup confines the job, Open \
@@ -67,8 +62,9 @@ pub fn write(
 
 /// The cores of each different node as Open MPI counts them: with those that slurmd leaves out, on the machine as
 /// it was found.
-fn parents<'a>(args: &Question, on: &'a Node, step: &'a PlannedStep) -> Option<Vec<Parents<'a>>> {
-    let known = step.planned().iter();
+fn parents(of: Answered<'_>) -> Option<Vec<Parents<'_>>> {
+    let Answered { args, on, step } = of;
+    let known = step.plans.iter();
     let of_node = known.map(|planned| {
         let machine = planned.on(on).found()?;
         Some(Parents::new(machine, args.socket_kind()))

@@ -58,8 +58,8 @@ impl QualityJson {
 /// Those of `out`.
 pub fn write(out: &mut impl Write, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
     writeln!(out)?;
-    for planned in step.planned() {
-        if step.planned().len() > 1 {
+    for planned in &step.plans {
+        if step.plans.len() > 1 {
             writeln!(out, "on a node with {} of the tasks:", planned.tasks)?;
         }
         match Quality::of(&planned.plan, planned.on(on)) {

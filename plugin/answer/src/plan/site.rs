@@ -3,6 +3,7 @@
 
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
 use berth_site::rules::socket_name;
+use berth_site::settings::Settings;
 use berth_srun::conf::{BindFrom, Config};
 use berth_srun::line::Given;
 use clap::ValueEnum;
@@ -27,13 +28,17 @@ impl Question {
         self.standing.cluster.as_ref()?.as_deref().ok()
     }
 
+    /// berth's settings on the cluster that is asked about.
+    pub(super) fn settings(&self) -> Option<&Settings> {
+        Some(&self.site_settings.as_ref()?.settings)
+    }
+
     /// What slurmd announced of its rules here.
     pub(super) fn announced(&self) -> Option<&berth_site::SiteRules> {
         self.standing.node.as_ref()?.rules.as_ref()
     }
 
     /// What counts as a socket.
-    /// What an option calls a socket, for the planner.
     #[must_use]
     pub fn socket_kind(&self) -> SocketKind {
         let announced = self.announced().map(berth_site::SiteRules::socket);
@@ -65,9 +70,8 @@ impl Question {
             block_by_default: self.config().is_some_and(Config::is_block_by_default),
             constrain_cores: self.config().is_some_and(Config::constrains_cores),
             refuse_failed_binding: self
-                .site_settings
-                .as_ref()
-                .is_some_and(|site| site.settings.refuse_failed_binding),
+                .settings()
+                .is_some_and(|settings| settings.refuse_failed_binding),
             ..Rules::default()
         });
         let base = match self.compat {
@@ -100,7 +104,7 @@ impl Question {
     /// plugstack.conf.
     pub fn asked_reserved(&self) -> CpuSet {
         let announced = || Some(self.announced()?.reserved());
-        let of_cluster = || Some(self.site_settings.as_ref()?.settings.reserved.clone());
+        let of_cluster = || Some(self.settings()?.reserved.clone());
         let found = self.reserved.clone().or_else(announced).or_else(of_cluster);
         found.unwrap_or_default()
     }
@@ -113,9 +117,9 @@ impl Question {
             .config()
             .and_then(|config| config.task_plugin.as_deref());
         is_aside |= list.is_some_and(|list| list.contains("affinity"));
-        match &self.site_settings {
+        match self.settings() {
             _ if is_aside => Fixes::NONE,
-            Some(site) => site.settings.fixes,
+            Some(settings) => settings.fixes,
             None => Fixes::ALL,
         }
     }

@@ -40,6 +40,14 @@ pub struct PlannedStep {
     pub of_node: Vec<usize>,
 }
 
+/// A planned step with its question and the node that it is about.
+#[derive(Clone, Copy)]
+pub(super) struct Answered<'a> {
+    pub args: &'a Question,
+    pub on: &'a Node,
+    pub step: &'a PlannedStep,
+}
+
 /// What a node's slurmd plans, for all nodes that are alike in it.
 pub struct Planned {
     /// The tasks of each such node.
@@ -109,14 +117,9 @@ impl PlannedStep {
         &self.plans[self.place_of(node)]
     }
 
-    /// The position among [`Self::planned`] of what a node plans.
+    /// The position among [`Self::plans`] of what a node plans.
     pub fn place_of(&self, node: u32) -> usize {
         self.of_node[node as usize]
-    }
-
-    /// Each different plan.
-    pub fn planned(&self) -> &[Planned] {
-        &self.plans
     }
 
     /// Each different plan, with the number of tasks that leads to it.
@@ -244,7 +247,7 @@ impl Plans {
                 tasks,
                 ..one.clone()
             };
-            if let Err(why) = plans.add(args, (on, None), (&cores, &cores), tasks, asked)? {
+            if let Err(why) = plans.add(plan, args, (on, None), (&cores, &cores), tasks, asked)? {
                 let several = across.counts().len() > 1;
                 return Ok(Err(refused(args, several.then_some(tasks), &why)));
             }
@@ -254,25 +257,6 @@ impl Plans {
 
     /// Adds a node with some of the tasks; one that is like an earlier one is not planned again.
     pub(super) fn add(
-        &mut self,
-        args: &Question,
-        (on, other): (&Node, Option<&Arc<Node>>),
-        (job_cores, step_cores): (&str, &str),
-        tasks: u32,
-        asked: impl FnOnce() -> Request,
-    ) -> Result<Result<(), Refusal>, Failure> {
-        self.add_by(
-            plan,
-            args,
-            (on, other),
-            (job_cores, step_cores),
-            tasks,
-            asked,
-        )
-    }
-
-    /// The same by another of the engine's doors.
-    pub(super) fn add_by(
         &mut self,
         door: Door,
         args: &Question,

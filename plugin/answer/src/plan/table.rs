@@ -8,7 +8,7 @@ use berth_placement::request::near::What;
 use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
 
 use super::cpuset::in_words;
-use super::step::{InJob, Planned, PlannedStep};
+use super::step::{Answered, InJob, Planned, PlannedStep};
 use super::{devices, gpu_options, notes};
 use crate::Failure;
 use crate::columns::{Columns, write_named};
@@ -28,12 +28,12 @@ const NEXT: &str = "next GPU";
 /// Those of `out`, and of `body`.
 pub(super) fn each_step<W: Write>(
     out: &mut W,
-    on: &Node,
-    step: &PlannedStep,
+    of: Answered<'_>,
     screen: Screen,
-    mut body: impl FnMut(&mut W, &Question, &PlannedStep) -> Result<(), Failure>,
+    mut body: impl FnMut(&mut W, Answered<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    for one in step.job.iter().flat_map(|job| &job.steps) {
+    let on = of.on;
+    for one in of.step.job.iter().flat_map(|job| &job.steps) {
         let Some(InJob { args, step }) = one.write_head(out, screen)? else {
             continue;
         };
@@ -42,7 +42,7 @@ pub(super) fn each_step<W: Write>(
             write_named(out, screen.width, fact.what, &fact.value)?;
         }
         write_rules(out, step)?;
-        body(out, args, step)?;
+        body(out, Answered { args, on, step })?;
         for note in notes(args, on, step) {
             write_named(out, screen.width, "note", &note)?;
         }
@@ -53,12 +53,11 @@ pub(super) fn each_step<W: Write>(
 /// One row for each task.
 pub(super) fn write_tasks(
     out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
+    of: Answered<'_>,
     screen: Screen,
 ) -> io::Result<()> {
-    let mut rows = Rows::of(args, on, step);
+    let Answered { args, step, .. } = of;
+    let mut rows = Rows::of(of);
     let several = step.node_count() > 1;
     if rows.heads.is_empty() && !several {
         return Ok(());
@@ -95,18 +94,12 @@ pub(super) fn write_tasks(
 }
 
 /// The request and the assumptions.
-pub(super) fn head(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-    screen: Screen,
-) -> io::Result<()> {
-    write_place(out, args, on, step, screen)?;
-    if let Some(job) = &step.job {
+pub(super) fn head(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> io::Result<()> {
+    write_place(out, of, screen)?;
+    if let Some(job) = &of.step.job {
         job.write_head(out, screen.width)?;
     }
-    write_rules(out, step)
+    write_rules(out, of.step)
 }
 
 /// The rules that decided, and what they leave open.
@@ -142,19 +135,11 @@ fn write_rules(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
 }
 
 /// The machine, the nodes, and what is known or assumed about them.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_place(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-    screen: Screen,
-) -> io::Result<()> {
-    writeln!(out, "machine     {}", machines(args, on, step))?;
+fn write_place(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> io::Result<()> {
+    let Answered { on, step, .. } = of;
+    writeln!(out, "machine     {}", machines(of))?;
     if step.node_count() > 1 {
-        let mut planned = step.planned().iter();
+        let mut planned = step.plans.iter();
         let all = match planned.all(|planned| std::ptr::eq(planned.on(on), on)) {
             true => "like it",
             false => "of the cluster",
@@ -169,12 +154,13 @@ pub fn write_place(
 }
 
 /// The machine that was given, and others that nodes of a cluster are counted as.
-fn machines(args: &Question, on: &Node, step: &PlannedStep) -> String {
+fn machines(of: Answered<'_>) -> String {
+    let Answered { args, on, step } = of;
     let mut all: Vec<String> = Vec::new();
-    if step.planned().is_empty() {
+    if step.plans.is_empty() {
         all.push(format!("{} ({})", args.machine, on.shape()));
     }
-    for planned in step.planned() {
+    for planned in &step.plans {
         let node = planned.on(on);
         let text = match std::ptr::eq(node, on) {
             true => format!("{} ({})", args.machine, node.shape()),
@@ -228,13 +214,14 @@ struct Shown {
 }
 
 impl Rows {
-    fn of(args: &Question, on: &Node, step: &PlannedStep) -> Self {
-        let shown = Shown::of(args, on, step);
+    fn of(of: Answered<'_>) -> Self {
+        let Answered { args, on, step } = of;
+        let shown = Shown::of(of);
         let rows = |planned: &Planned| {
             let on = planned.on(on);
             let parents = on.machine();
             let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
-            let gpus = gpu_options::seen(args, on, step, planned);
+            let gpus = gpu_options::seen(of, planned);
             let row = |id: usize| {
                 let mut row = shown.row(on, parents.as_ref(), &planned.plan, id);
                 row.extend(shown.seen.then(|| listed(gpus.get(id))));
@@ -244,7 +231,7 @@ impl Rows {
         };
         Self {
             heads: shown.heads(),
-            cells: step.planned().iter().map(rows).collect(),
+            cells: step.plans.iter().map(rows).collect(),
         }
     }
 
@@ -269,9 +256,10 @@ impl Rows {
 }
 
 impl Shown {
-    fn of(args: &Question, on: &Node, step: &PlannedStep) -> Self {
+    fn of(of: Answered<'_>) -> Self {
+        let Answered { args, on, step } = of;
         let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
-        let planned = || step.planned().iter();
+        let planned = || step.plans.iter();
         let machines = || planned().filter_map(|planned| planned.on(on).machine());
         let near = planned().find(|planned| planned.plan.near.is_some());
         let asked = near.and_then(|planned| planned.request.near.as_ref());
@@ -279,8 +267,7 @@ impl Shown {
             Some(asked) if asked.what == What::Gpu => GPU,
             _ => "device",
         });
-        let sees =
-            |planned: &Planned| !gpu_options::seen(args, planned.on(on), step, planned).is_empty();
+        let sees = |planned: &Planned| !gpu_options::seen(of, planned).is_empty();
         let seen = near.is_none() && planned().any(sees);
         Self {
             seen,

@@ -45,7 +45,7 @@ impl Variables {
 
     /// Of each different plan of a step.
     pub(super) fn of_step(args: &Question, step: &PlannedStep) -> Vec<Self> {
-        let plans = step.planned().iter();
+        let plans = step.plans.iter();
         plans.map(|planned| Self::of(args, planned)).collect()
     }
 

@@ -15,13 +15,7 @@ impl Question {
         let asks = !cpu_bind.asks_nothing() || self.mapping.is_some() || self.near.is_some();
         let by_default = || {
             let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
-            let of_cluster = || {
-                self.site_settings
-                    .as_ref()?
-                    .settings
-                    .binding_default
-                    .clone()
-            };
+            let of_cluster = || self.settings()?.binding_default.clone();
             let found = of_cluster().or_else(announced);
             found.filter(|_| !asks)
         };
@@ -62,7 +56,7 @@ impl Question {
     /// The site's `confine=`: as slurmd announced it here, or of the cluster that is asked about.
     pub(super) fn site_confine(&self) -> SiteConfine {
         let announced = self.announced().map(berth_site::SiteRules::confine);
-        let of_cluster = || Some(self.site_settings.as_ref()?.settings.confine);
+        let of_cluster = || Some(self.settings()?.confine);
         announced.or_else(of_cluster).unwrap_or_default()
     }
 
@@ -78,8 +72,7 @@ impl Question {
 
     /// Whether the node honours none of berth's own options (`binding=off`).
     pub(super) fn is_binding_off(&self) -> bool {
-        let of_cluster = self.site_settings.as_ref();
         self.announced().is_some_and(|rules| rules.binding_off)
-            || of_cluster.is_some_and(|site| !site.settings.binding)
+            || self.settings().is_some_and(|settings| !settings.binding)
     }
 }

@@ -21,7 +21,7 @@ impl Figures {
     /// The figures of a step; none where a machine's tree is not known.
     pub(super) fn of(step: &PlannedStep, on: &Node) -> Option<Self> {
         let mut all: Option<Self> = None;
-        for (at, planned) in step.planned().iter().enumerate() {
+        for (at, planned) in step.plans.iter().enumerate() {
             let of_node = Self::of_node(planned, on)?;
             let nodes = step.of_node.iter().filter(|of_node| **of_node == at);
             let of_node = of_node.times(nodes.count() as u32);

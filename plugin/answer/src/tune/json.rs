@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::figures::Figures;
 use super::statistics::Speed;
-use super::{Candidate, Candidates, Goal, Metric, Series, Verdict};
+use super::{Candidate, Candidates, Goal, Metric, Runs, Series};
 
 /// The whole answer.
 #[derive(Serialize)]
@@ -49,34 +49,21 @@ struct Line<'a> {
 /// The document, with the runs if there were any.
 pub fn document<'a>(
     found: &'a Candidates,
-    runs: Option<(&'a [Series], &'a Verdict)>,
+    runs: Option<&Runs<'a>>,
     metric: Metric,
 ) -> impl Serialize + 'a {
-    let by_figures = || {
-        found
-            .by_figures()
-            .first()
-            .copied()
-            .filter(|at| found.all[*at].figures.is_some())
-    };
     let lines = found.all.iter().enumerate().map(|(at, one)| {
-        let series = runs.and_then(|(series, _)| series.get(at));
-        line(
-            found,
-            one,
-            series,
-            runs.and_then(|(_, verdict)| verdict.speeds[at]),
-        )
+        let series = runs.map(|runs| &runs.series[at]);
+        let speed = runs.and_then(|runs| runs.verdict.speeds[at]);
+        line(found, one, series, speed)
     });
     Document {
         goal: found.goal,
         measured: runs.is_some(),
         higher: metric.higher,
         wall_time: metric.is_time,
-        best: runs.map_or_else(by_figures, |(_, verdict)| {
-            verdict.best.filter(|_| verdict.is_clear)
-        }),
-        clear: runs.is_some_and(|(_, verdict)| verdict.is_clear),
+        best: runs.map_or_else(|| found.best_by_figures(), |runs| runs.verdict.clear_best()),
+        clear: runs.is_some_and(|runs| runs.verdict.is_clear),
         lines: lines.collect(),
     }
 }
@@ -91,7 +78,7 @@ fn line<'a>(
         line: &one.line,
         alike: &one.alike,
         plan: found.plan_of(&one.line),
-        batch: one.batch(),
+        batch: one.typed.batch(),
         refused: one.refused.as_deref(),
         figures: one.figures.as_ref(),
         notes: &one.notes,

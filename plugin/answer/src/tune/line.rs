@@ -39,12 +39,14 @@ struct Typed {
 
 /// A line taken apart.
 #[derive(Clone, Debug)]
-pub(super) struct TunedLine {
-    variables: Vec<String>,
+pub struct TunedLine {
+    /// Assignments, `NAME=VALUE`.
+    pub variables: Vec<String>,
     /// The word `srun`, perhaps with its folder.
-    srun: String,
+    pub srun: String,
     options: Vec<Typed>,
-    program: Vec<String>,
+    /// The program and its words.
+    pub program: Vec<String>,
 }
 
 impl TunedLine {
@@ -179,15 +181,15 @@ impl TunedLine {
             .collect()
     }
 
+    /// The words of srun's options.
+    pub fn options(&self) -> impl Iterator<Item = &String> {
+        self.options.iter().flat_map(|one| &one.words)
+    }
+
     /// As it is typed.
     pub(super) fn text(&self) -> String {
-        let options = self.options.iter().flat_map(|one| &one.words);
-        let words = self
-            .variables
-            .iter()
-            .chain([&self.srun])
-            .chain(options)
-            .chain(&self.program);
+        let words = self.variables.iter().chain([&self.srun]);
+        let words = words.chain(self.options()).chain(&self.program);
         joined(words.map(String::as_str))
     }
 }
@@ -238,32 +240,6 @@ fn plain_words(line: &str) -> Result<Vec<String>, String> {
             "\"{line}\" needs a shell (a variable, a redirection or several commands), and berth tune starts the \
              line without one; put that into a script, and give 'srun … ./script'"
         )),
-    }
-}
-
-/// A line as it is started.
-pub struct Started {
-    /// Assignments, `NAME=VALUE`.
-    pub variables: Vec<String>,
-    /// srun and its options.
-    pub srun: Vec<String>,
-    /// The program and its words.
-    pub program: Vec<String>,
-}
-
-impl Started {
-    /// Takes a line apart.
-    ///
-    /// # Errors
-    /// What is wrong with the line.
-    pub fn of(line: &str) -> Result<Self, String> {
-        let line = TunedLine::read(line)?;
-        let options = line.options.into_iter().flat_map(|one| one.words);
-        Ok(Self {
-            variables: line.variables,
-            srun: [line.srun].into_iter().chain(options).collect(),
-            program: line.program,
-        })
     }
 }
 

@@ -19,16 +19,15 @@ use crate::plan;
 use crate::reader::{Reader, Unread};
 use crate::world::World;
 use figures::Figures;
-use line::TunedLine;
 use options::About;
 use planned::Placement;
 
 pub use figures::Goal;
 pub use json::document;
-pub use line::Started;
+pub use line::TunedLine;
 pub use picture::svg;
 pub use statistics::{Metric, Series, is_look};
-pub use table::{dry_run, measured};
+pub use table::{Runs, dry_run, measured};
 pub use verdict::{Verdict, verdict};
 
 /// What is tuned.
@@ -51,6 +50,8 @@ pub struct Request<'a> {
 pub struct Candidate {
     /// As it is typed, with its variables.
     pub line: String,
+    /// The same, taken apart.
+    pub typed: TunedLine,
     /// Its options that today's line does not have, in short.
     pub(crate) change: String,
     /// The options of other lines that the engine plans alike.
@@ -164,13 +165,6 @@ fn about(today: &TunedLine, on: &Node) -> About {
     }
 }
 
-impl Candidate {
-    /// A batch script with the line.
-    pub(crate) fn batch(&self) -> Vec<String> {
-        TunedLine::read(&self.line).map_or_else(|_| Vec::new(), |line| line.batch())
-    }
-}
-
 impl Candidates {
     /// Adds a line, or its text to the one that gives the same.
     fn add(&mut self, new: Candidate) {
@@ -209,6 +203,12 @@ impl Candidates {
             (one.refused.is_some(), order.is_none(), order)
         });
         all
+    }
+
+    /// The best of them, if the figures of its plan are known.
+    pub(crate) fn best_by_figures(&self) -> Option<usize> {
+        let best = self.by_figures().into_iter().next()?;
+        self.all[best].figures.is_some().then_some(best)
     }
 
     /// The command that plans a line.

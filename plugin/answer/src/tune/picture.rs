@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Candidates, Series, Verdict};
+use super::Runs;
 use crate::picture::svg::escaped;
 
 const WIDTH: f64 = 860.0;
@@ -16,7 +16,8 @@ const LETTERS: usize = 110;
 
 /// The picture.
 #[must_use]
-pub fn svg(found: &Candidates, series: &[Series], verdict: &Verdict) -> String {
+pub fn svg(runs: &Runs<'_>) -> String {
+    let (series, verdict) = (runs.series, runs.verdict);
     let order = verdict.order();
     let ranges = order.iter().filter_map(|at| series[*at].range());
     let largest = ranges
@@ -38,7 +39,7 @@ pub fn svg(found: &Candidates, series: &[Series], verdict: &Verdict) -> String {
             true => "#2e7d4f",
             false => "#8aa9d6",
         };
-        let line: String = found.all[*at]
+        let line: String = runs.found.all[*at]
             .line
             .chars()
             .filter(|letter| !letter.is_control())

@@ -48,35 +48,21 @@ impl Planner<'_, '_> {
     /// Another line, with the variables that fit it.
     pub(super) fn candidate(&mut self, line: &TunedLine, options: &str) -> Candidate {
         let planned = self.plan(line);
-        let variables = planned
-            .as_ref()
-            .ok()
-            .and_then(|(_, _, step)| threads(line, self.on, step));
-        let environment = planned
-            .as_ref()
-            .ok()
-            .map(|(question, ..)| question.standing.environment.clone());
-        let is_set = |name: &str| {
-            environment
-                .as_ref()
-                .is_some_and(|all| all.contains_key(name))
+        let (line, places) = match &planned {
+            Ok((question, _, step)) => {
+                let is_set = |name: &str| question.standing.environment.contains_key(name);
+                let variables = threads(line, self.on, step).unwrap_or_default();
+                line.with_variables(variables, is_set)
+            }
+            Err(_) => (line.clone(), Vec::new()),
         };
-        let (line, places) = line.with_variables(variables.unwrap_or_default(), is_set);
-        let words = places
-            .iter()
-            .map(String::as_str)
-            .chain([options])
-            .filter(|word| !word.is_empty());
-        let change = words.collect::<Vec<_>>().join(" ");
-        self.of(
-            &line,
-            if change.is_empty() {
-                "no option".into()
-            } else {
-                change
-            },
-            planned,
-        )
+        let words = places.iter().map(String::as_str).chain([options]);
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        let change = match words.as_slice() {
+            [] => "no option".into(),
+            words => words.join(" "),
+        };
+        self.of(&line, change, planned)
     }
 
     fn plan(&mut self, line: &TunedLine) -> Result<Found, NoAnswer> {
@@ -106,6 +92,7 @@ impl Planner<'_, '_> {
     fn of(&self, line: &TunedLine, change: String, planned: Result<Found, NoAnswer>) -> Candidate {
         let mut new = Candidate {
             line: line.text(),
+            typed: line.clone(),
             change,
             alike: Vec::new(),
             refused: None,
@@ -145,7 +132,7 @@ impl Placement {
                 .map(|node| step.names.long(node).into_owned())
                 .collect(),
             of_node: step.of_node.clone(),
-            plans: step.planned().iter().map(of_tasks).collect(),
+            plans: step.plans.iter().map(of_tasks).collect(),
         }
     }
 }
@@ -206,7 +193,7 @@ fn threads(line: &TunedLine, on: &Node, step: &PlannedStep) -> Option<Vec<String
             })
             .count()
     };
-    let counts = step.planned().iter().flat_map(|planned| {
+    let counts = step.plans.iter().flat_map(|planned| {
         planned
             .plan
             .tasks

@@ -15,32 +15,33 @@ const FIGURES: [&str; 6] = ["CPUs", "shared", "span NUMA", "span L3", "per NUMA"
 /// The head of the column that has what a line adds.
 const CHANGE: &str = "options";
 
+/// The lines, and what their runs show.
+#[derive(Clone, Copy)]
+pub struct Runs<'a> {
+    /// The lines.
+    pub found: &'a Candidates,
+    /// The runs of each.
+    pub series: &'a [Series],
+    /// What the runs show.
+    pub verdict: &'a Verdict,
+    /// What was measured.
+    pub metric: Metric,
+}
+
 /// The lines with the figures of their plans, without any run.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn dry_run(out: &mut impl Write, found: &Candidates, width: usize) -> io::Result<()> {
     let order = found.by_figures();
-    let best = order
-        .first()
-        .map(|at| &found.all[*at])
-        .filter(|one| one.figures.is_some());
-    if let Some(best) = best {
-        write_named(out, width, "most likely", &best.line)?;
-        write_named(
-            out,
-            width,
-            "because",
-            &format!("fewer is better, in this order: {}", found.goal.words()),
-        )?;
+    if let Some(best) = found.best_by_figures() {
+        let why = format!("fewer is better, in this order: {}", found.goal.words());
+        write_named(out, width, "most likely", &found.all[best].line)?;
+        write_named(out, width, "because", &why)?;
     }
     let count = counted(found.runnable().count(), "different line");
-    write_named(
-        out,
-        width,
-        "would run",
-        &format!("{count}; nothing was measured"),
-    )?;
+    let count = format!("{count}; nothing was measured");
+    write_named(out, width, "would run", &count)?;
     variables(out, found, width)?;
     writeln!(out)?;
     let heads = ["", CHANGE].into_iter().chain(FIGURES);
@@ -55,35 +56,23 @@ pub fn dry_run(out: &mut impl Write, found: &Candidates, width: usize) -> io::Re
     write_rows(out, width, &rows)?;
     below(out, found, &[], width)?;
     writeln!(out)?;
-    let plan = found.plan_of("LINE");
-    write_named(
-        out,
-        width,
-        "look",
-        &format!("{plan} shows the CPUs of each task"),
-    )
+    let look = format!("{} shows the CPUs of each task", found.plan_of("LINE"));
+    write_named(out, width, "look", &look)
 }
 
 /// The variables that were added to all lines but today's.
 fn variables(out: &mut impl Write, found: &Candidates, width: usize) -> io::Result<()> {
-    match found
-        .all
-        .iter()
-        .find(|one| one.change.starts_with("OMP_PLACES"))
-    {
-        Some(one) => {
-            let words = one.line.split(' ').take_while(|word| word.contains('='));
-            let words: Vec<_> = words
-                .filter(|word| !word.starts_with("OMP_PLACES"))
-                .collect();
-            let text = format!(
-                "{}, on every line but today's, as -c gives each task several CPUs",
-                words.join(" ")
-            );
-            write_named(out, width, "variables", &text)
-        }
-        None => Ok(()),
-    }
+    let is_places = |word: &str| word.starts_with("OMP_PLACES");
+    let Some(one) = found.all.iter().find(|one| is_places(&one.change)) else {
+        return Ok(());
+    };
+    let words = one.line.split(' ').take_while(|word| word.contains('='));
+    let words: Vec<_> = words.filter(|word| !is_places(word)).collect();
+    let text = format!(
+        "{}, on every line but today's, as -c gives each task several CPUs",
+        words.join(" ")
+    );
+    write_named(out, width, "variables", &text)
 }
 
 /// `today`, or the line's number.
@@ -171,15 +160,14 @@ fn remarks_on(one: &Candidate, runs: Option<&Series>) -> Vec<String> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn measured(
-    out: &mut impl Write,
-    found: &Candidates,
-    series: &[Series],
-    verdict: &Verdict,
-    metric: Metric,
-    width: usize,
-) -> io::Result<()> {
-    answer(out, found, series, verdict, width)?;
+pub fn measured(out: &mut impl Write, runs: &Runs<'_>, width: usize) -> io::Result<()> {
+    let Runs {
+        found,
+        series,
+        verdict,
+        metric,
+    } = *runs;
+    answer(out, runs, width)?;
     variables(out, found, width)?;
     writeln!(out)?;
     let unit = if metric.is_time { "median s" } else { "median" };
@@ -214,11 +202,12 @@ pub fn measured(
         write_rows(out, width, &rows)?;
     }
     below(out, found, series, width)?;
-    let Some(best) = verdict.best.filter(|_| verdict.is_clear) else {
+    let Some(best) = verdict.clear_best() else {
         return Ok(());
     };
     writeln!(out, "\nin a batch script:")?;
     found.all[best]
+        .typed
         .batch()
         .iter()
         .try_for_each(|line| writeln!(out, "{}", one_line(line)))
@@ -231,21 +220,15 @@ fn significant(value: f64) -> String {
 }
 
 /// The first lines: which line is the fastest, and by how much.
-fn answer(
-    out: &mut impl Write,
-    found: &Candidates,
-    series: &[Series],
-    verdict: &Verdict,
-    width: usize,
-) -> io::Result<()> {
+fn answer(out: &mut impl Write, runs: &Runs<'_>, width: usize) -> io::Result<()> {
+    let verdict = runs.verdict;
     let (Some(best), Some(base)) = (verdict.best, verdict.base) else {
         return write_named(out, width, "result", "no line has a value");
     };
-    let text = result(found, series, verdict, (best, base));
     if verdict.is_clear {
-        write_named(out, width, "fastest", &found.all[best].line)?;
+        write_named(out, width, "fastest", &runs.found.all[best].line)?;
     }
-    write_named(out, width, "result", &text)?;
+    write_named(out, width, "result", &result(runs, best, base))?;
     let equal: Vec<_> = verdict
         .order()
         .into_iter()
@@ -253,23 +236,15 @@ fn answer(
         .map(number)
         .collect();
     if verdict.is_clear && !equal.is_empty() {
-        write_named(
-            out,
-            width,
-            "as good",
-            &format!("not clearly slower: {}", equal.join(", ")),
-        )?;
+        let equal = format!("not clearly slower: {}", equal.join(", "));
+        write_named(out, width, "as good", &equal)?;
     }
     Ok(())
 }
 
 /// What the runs show, in words.
-fn result(
-    found: &Candidates,
-    series: &[Series],
-    verdict: &Verdict,
-    (best, base): (usize, usize),
-) -> String {
+fn result(runs: &Runs<'_>, best: usize, base: usize) -> String {
+    let verdict = runs.verdict;
     let ran = verdict.order().len();
     let others = if base == 0 {
         "today's line"
@@ -277,7 +252,7 @@ fn result(
         "the first line that ran, because today's has no value"
     };
     match verdict.speeds[best] {
-        _ if ran == 1 && found.runnable().count() == 1 => {
+        _ if ran == 1 && runs.found.runnable().count() == 1 => {
             "all lines that run are planned alike, so there is nothing to compare".into()
         }
         Some(_) if verdict.is_clear && best == base => "today's line is clearly the fastest".into(),
@@ -288,7 +263,7 @@ fn result(
             speed.most,
             counted(speed.rounds, "round")
         ),
-        _ if series.iter().all(|runs| runs.rounds.len() < 3) => {
+        _ if runs.series.iter().all(|runs| runs.rounds.len() < 3) => {
             "fewer than three rounds were run, so no difference is clear".into()
         }
         _ if ran == 1 => "only one line has values; the reasons of the others stand below".into(),
@@ -297,6 +272,11 @@ fn result(
 }
 
 impl Verdict {
+    /// The best line, if that is clear.
+    pub(super) fn clear_best(&self) -> Option<usize> {
+        self.best.filter(|_| self.is_clear)
+    }
+
     /// The lines that have values, the fastest first.
     pub(super) fn order(&self) -> Vec<usize> {
         let ratio = |at: &usize| self.speeds[*at].map_or(1.0, |speed| speed.ratio);

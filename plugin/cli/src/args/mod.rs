@@ -16,7 +16,7 @@ use berth_answer::text;
 use clap::error::ErrorKind;
 
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
-pub(crate) use tune::{TuneArgs, TuneFormat};
+pub(crate) use tune::{Asked, TuneArgs};
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
@@ -223,9 +223,10 @@ pub(crate) struct StatusArgs {
     pub watch: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatusFormat {
     /// For people
+    #[default]
     Table,
     /// For scripts
     Json,

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use serde::{Deserialize, Serialize};
 
 use berth_answer::args::PlanArgs;
 use berth_answer::tune::Goal;
+
+use super::StatusFormat;
 
 const AFTER: &str = "Examples:
   berth tune --dry-run 'srun -n 4 -c 4 ./app'                   compare the plans alone
@@ -22,18 +25,22 @@ const PLACE: [&str; 3] = ["Machine", "Cluster", "Rules"];
 
 /// The options of `berth tune`.
 #[derive(Clone, Debug)]
-pub(crate) struct TuneArgs {
-    pub own: Own,
-    /// Options of `berth plan`, as words.
-    pub place: Vec<String>,
-}
+pub(crate) struct TuneArgs(pub Asked);
 
-/// Its own options.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Own {
+/// What is asked. The folder of a measurement keeps what its runs depend on.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    #[arg(skip = 1_u32)]
+    pub berth_tune: u32,
     /// A line of srun, or: -- sbatch OPTIONS -- 'srun …', which makes its own job
     #[arg(value_name = "LINE", required_unless_present = "resume")]
     pub line: Option<String>,
+    /// Options of `berth plan`, as words.
+    #[arg(skip)]
+    pub place: Vec<String>,
+    /// Decides about the order of the runs.
+    #[arg(skip)]
+    pub seed: u64,
     /// Compare these options too (may be repeated)
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     pub also: Vec<String>,
@@ -50,6 +57,7 @@ pub(crate) struct Own {
     pub goal: Goal,
     /// Show the lines and the figures of their plans; run nothing
     #[arg(long)]
+    #[serde(skip)]
     pub dry_run: bool,
     /// Compare the number that this regular expression finds last in the output, not the wall time
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
@@ -59,21 +67,26 @@ pub(crate) struct Own {
     pub higher: bool,
     /// The most rounds; fewer if the differences are clear before
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[serde(skip)]
     pub repeat: u32,
     /// Runs of each line before the first round, which do not count
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub warmup: u32,
     /// Minutes that it may take; a job's own end goes first
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = positive)]
+    #[serde(skip)]
     pub limit: f64,
     /// Seconds after which a run counts as hanging [default: ten times the longest run, at least 60]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[serde(skip)]
     pub timeout: Option<f64>,
     /// New folder for the output of the runs [default: berth-tune-JOB]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[serde(skip)]
     pub folder: Option<PathBuf>,
     /// Go on with the runs of this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["line", "also", "only", "dry_run", "metric", "warmup"])]
+    #[serde(skip)]
     pub resume: Option<PathBuf>,
     /// table, or json for scripts
     #[arg(
@@ -82,15 +95,8 @@ pub(crate) struct Own {
         default_value = "table",
         hide_possible_values = true
     )]
-    pub format: TuneFormat,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TuneFormat {
-    /// For people
-    Table,
-    /// For scripts
-    Json,
+    #[serde(skip)]
+    pub format: StatusFormat,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -115,7 +121,7 @@ fn place() -> impl Iterator<Item = Arg> {
 impl Args for TuneArgs {
     fn augment_args(command: Command) -> Command {
         let place = place().map(|arg| arg.hide_short_help(true).display_order(100));
-        Own::augment_args(command).args(place).after_help(AFTER)
+        Asked::augment_args(command).args(place).after_help(AFTER)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -139,10 +145,10 @@ impl FromArgMatches for TuneArgs {
             let values = matches.get_raw(id).into_iter().flatten();
             words.extend(values.map(|value| format!("--{name}={}", value.to_string_lossy())));
         }
-        Ok(Self {
-            own: Own::from_arg_matches(matches)?,
+        Ok(Self(Asked {
             place: words,
-        })
+            ..Asked::from_arg_matches(matches)?
+        }))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

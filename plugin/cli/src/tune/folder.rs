@@ -5,29 +5,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use berth_answer::tune::Goal;
 use serde::{Deserialize, Serialize};
 
+use crate::args::Asked;
 use crate::{Failure, Unreadable};
 
 /// A file of more runs than anybody makes.
 const MOST: u64 = 64 << 20;
-
-/// What was asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Asked {
-    pub berth_tune: u32,
-    pub line: String,
-    pub place: Vec<String>,
-    pub goal: Goal,
-    pub also: Vec<String>,
-    pub only: Vec<String>,
-    pub metric: Option<String>,
-    pub higher: bool,
-    pub warmup: u32,
-    /// Decides about the order of the runs.
-    pub seed: u64,
-}
 
 /// One run that counts.
 #[derive(Clone, Debug, Serialize, Deserialize)]

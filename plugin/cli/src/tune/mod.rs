@@ -13,15 +13,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use berth_answer::json;
 use berth_answer::lines::NoAnswer;
-use berth_answer::tune::{self, Candidates, Metric, Request, Series};
+use berth_answer::tune::{self, Candidates, Metric, Request, Runs, Series};
 use berth_answer::world::World;
 use regex::bytes::Regex;
 
 use crate::Failure;
-use crate::args::{TuneArgs, TuneFormat, usage};
+use crate::args::{Asked, StatusFormat, TuneArgs, usage};
 use crate::here::{self, HOST};
 use crate::say;
-use folder::{Asked, Folder, Record};
+use folder::{Folder, Record};
 use rounds::Measurement;
 use step::Signals;
 
@@ -33,23 +33,28 @@ const RESERVE: Duration = Duration::from_secs(60);
 /// # Errors
 /// A machine or file that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
-    let mut asked = asked(args);
-    if let Some((job, line)) = own_job::split(&asked.line).unwrap_or_else(|why| usage(&why).exit())
-    {
-        if !args.own.dry_run {
+    let args = &args.0;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let mut asked = Asked {
+        seed: now.unwrap_or_default().as_nanos() as u64,
+        ..args.clone()
+    };
+    let line = asked.line.as_deref().unwrap_or_default();
+    if let Some((job, line)) = own_job::split(line).unwrap_or_else(|why| usage(&why).exit()) {
+        if !args.dry_run {
             return own_job::submit(&job, &line);
         }
         asked.place.push(format!("--job={job}"));
-        asked.line = line;
+        asked.line = Some(line);
     }
-    let before = args.own.resume.as_deref().map(Folder::open).transpose()?;
+    let before = args.resume.as_deref().map(Folder::open).transpose()?;
     let (asked, before) = match before {
         Some((folder, first, records)) => (first, Some((folder, records))),
         None => (asked, None),
     };
     let pattern = asked.metric.as_deref().map(metric::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
-    let found = match candidates(&asked, args.own.dry_run)? {
+    let found = match candidates(&asked, args.dry_run)? {
         Ok(found) => found,
         Err(NoAnswer::Usage(why)) => usage(&why).exit(),
         Err(why) => {
@@ -61,7 +66,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         say::refused(found.all[0].refused.as_deref().unwrap_or_default());
         return Ok(ExitCode::FAILURE);
     }
-    if args.own.dry_run {
+    if args.dry_run {
         return dry_run(args, &found);
     }
     measure(args, &asked, &found, pattern, before)
@@ -69,7 +74,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
 
 /// Runs the lines, and shows what the runs say.
 fn measure(
-    args: &TuneArgs,
+    args: &Asked,
     asked: &Asked,
     found: &Candidates,
     pattern: Option<Regex>,
@@ -84,10 +89,7 @@ fn measure(
     };
     let (folder, records) = match before {
         Some(before) => before,
-        None => (
-            Folder::new(args.own.folder.as_deref(), job, asked)?,
-            Vec::new(),
-        ),
+        None => (Folder::new(args.folder.as_deref(), job, asked)?, Vec::new()),
     };
     let mut measurement = Measurement {
         series: vec![Series::default(); found.all.len()],
@@ -101,9 +103,9 @@ fn measure(
         signals: Signals::new()?,
         pattern,
         deadline: Instant::now() + limit(args, job),
-        timeout: args.own.timeout.map(Duration::from_secs_f64),
+        timeout: args.timeout.map(Duration::from_secs_f64),
         warmup: asked.warmup,
-        rounds: args.own.repeat,
+        rounds: args.repeat,
         seed: asked.seed,
         longest: Duration::ZERO,
     };
@@ -120,31 +122,12 @@ fn measure(
     shown
 }
 
-fn asked(args: &TuneArgs) -> Asked {
-    let own = args.own.clone();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Asked {
-        berth_tune: 1,
-        line: own.line.unwrap_or_default(),
-        place: args.place.clone(),
-        goal: own.goal,
-        also: own.also,
-        only: own.only,
-        metric: own.metric,
-        higher: own.higher,
-        warmup: own.warmup,
-        seed: now.as_nanos() as u64,
-    }
-}
-
 fn candidates(asked: &Asked, is_dry: bool) -> Result<Result<Candidates, NoAnswer>, Failure> {
     let job = || HOST.standing(berth_answer::world::LIVE, None).job;
     // Elsewhere, as on a login node, the plans would be those of the wrong machine.
     let is_here = || job().is_some_and(|job| job.part.is_some());
     let request = Request {
-        line: &asked.line,
+        line: asked.line.as_deref().unwrap_or_default(),
         place: asked.place.clone(),
         goal: asked.goal,
         also: &asked.also,
@@ -155,8 +138,8 @@ fn candidates(asked: &Asked, is_dry: bool) -> Result<Result<Candidates, NoAnswer
 }
 
 /// How long it may take.
-fn limit(args: &TuneArgs, job: u32) -> Duration {
-    let limit = Duration::from_secs_f64(args.own.limit * 60.0);
+fn limit(args: &Asked, job: u32) -> Duration {
+    let limit = Duration::from_secs_f64(args.limit * 60.0);
     match here::time_left(job) {
         Some(left) => limit.min(left.saturating_sub(RESERVE)),
         None => limit,
@@ -164,8 +147,8 @@ fn limit(args: &TuneArgs, job: u32) -> Duration {
 }
 
 /// Shows the lines and the figures of their plans.
-fn dry_run(args: &TuneArgs, found: &Candidates) -> Result<ExitCode, Failure> {
-    if args.own.format == TuneFormat::Json {
+fn dry_run(args: &Asked, found: &Candidates) -> Result<ExitCode, Failure> {
+    if args.format == StatusFormat::Json {
         let document = tune::document(found, None, Metric::default());
         json::write_all(&mut say::output(), "berth-tune", &document)?;
         return Ok(ExitCode::SUCCESS);
@@ -177,37 +160,30 @@ fn dry_run(args: &TuneArgs, found: &Candidates) -> Result<ExitCode, Failure> {
 }
 
 /// Shows what the runs say, and writes it into the folder.
-fn show(args: &TuneArgs, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
-    let (found, series, verdict) = (done.found, &done.series, done.verdict());
+fn show(args: &Asked, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
+    let verdict = done.verdict();
+    let runs = Runs {
+        found: done.found,
+        series: &done.series,
+        verdict: &verdict,
+        metric: done.metric,
+    };
     let mut text = Vec::new();
-    json::write_all(
-        &mut text,
-        "berth-tune",
-        &tune::document(found, Some((series, &verdict)), done.metric),
-    )?;
+    let document = tune::document(done.found, Some(&runs), done.metric);
+    json::write_all(&mut text, "berth-tune", &document)?;
     let folder = &done.folder;
     let files = [
         ("result.json", text.clone()),
-        (
-            "result.svg",
-            tune::svg(found, series, &verdict).into_bytes(),
-        ),
+        ("result.svg", tune::svg(&runs).into_bytes()),
     ];
     let written = files
         .iter()
         .try_for_each(|(name, bytes)| folder.write(name, bytes));
-    if args.own.format == TuneFormat::Json {
+    if args.format == StatusFormat::Json {
         say::output().write_all(&text)?;
     } else {
         let mut out = say::foreign_output();
-        tune::measured(
-            &mut out,
-            found,
-            series,
-            &verdict,
-            done.metric,
-            say::width(None),
-        )?;
+        tune::measured(&mut out, &runs, say::width(None))?;
         writeln!(
             out,
             "\nThe output of each run, result.json and result.svg are in {}.",

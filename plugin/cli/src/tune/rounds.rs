@@ -1,10 +1,11 @@
 //! The rounds: each runs every line once, in an order of its own, until the differences are clear or the time is over.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use berth_answer::text::one_line;
-use berth_answer::tune::{Candidates, Metric, Series, Started, Verdict, is_look, verdict};
+use berth_answer::tune::{Candidates, Metric, Series, Verdict, is_look, verdict};
 use berth_placement::sets::count::counted;
 use regex::bytes::Regex;
 
@@ -20,6 +21,8 @@ const HANGS: u32 = 10;
 const LEAST: Duration = Duration::from_secs(60);
 /// A line that failed so often, and never had a value, is not run again.
 const FAILURES: usize = 3;
+
+const OVER: &str = "the time is over";
 
 /// What srun says of a job that is over.
 const EXPIRED: &str = "Expired or invalid job";
@@ -178,34 +181,30 @@ impl Measurement<'_> {
 
     /// One run: its value, or the reason why it has none.
     fn once(&mut self, at: usize, output: &str) -> Result<Result<f64, Failed>, Ended> {
-        let file = self.folder.output(output).map_err(|why| why.to_string())?;
-        let line = Started::of(&self.found.all[at].line)?;
         let hangs = self.timeout.unwrap_or((self.longest * HANGS).max(LEAST));
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || self.longest > left {
-            return Err("the time is over".into());
+        let left = self.left();
+        if self.longest > left {
+            return Err(OVER.into());
         }
-        let ran = step::run(&line, &line.program, &file, &self.signals, hangs.min(left));
-        let (end, time) =
-            ran.map_err(|why| format!("{} cannot be started: {why}", line.srun[0]))?;
-        Ok(match end {
-            End::Interrupted => return Err("it was interrupted".into()),
-            End::TimedOut if hangs > left => return Err("the time is over".into()),
-            End::TimedOut => Err(Failed {
+        let program = &self.found.all[at].typed.program;
+        let (code, time, file) = self.start(at, program, output, hangs)?;
+        Ok(match code {
+            None if hangs > left => return Err(OVER.into()),
+            None => Err(Failed {
                 why: format!(
                     "it did not end within {} s (--timeout)",
                     (hangs.as_secs_f64() * 10.0).round() / 10.0
                 ),
                 hangs: true,
             }),
-            End::Code(0) => {
+            Some(0) => {
                 self.longest = self.longest.max(time);
                 match &self.pattern {
                     Some(pattern) => metric::value(pattern, &file).map_err(Failed::new),
                     None => Ok(time.as_secs_f64()),
                 }
             }
-            End::Code(code) => {
+            Some(code) => {
                 let last = metric::last_line(&file);
                 if here::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
                     return Err("the job has ended".into());
@@ -222,28 +221,43 @@ impl Measurement<'_> {
             return Ok(());
         };
         self.progress(&format!("checking the binding of line {at}"));
-        let file = self
-            .folder
-            .output(&format!("binding-line-{at}.out"))
-            .map_err(|why| why.to_string())?;
-        let line = Started::of(&self.found.all[at].line)?;
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err("the time is over".into());
-        }
-        let ran = step::run(&line, &program, &file, &self.signals, left.min(LEAST));
-        let (end, _) = ran.map_err(|why| format!("{} cannot be started: {why}", line.srun[0]))?;
-        if end == End::Interrupted {
-            return Err("it was interrupted".into());
-        }
+        let (_, _, file) = self.start(at, &program, &format!("binding-line-{at}.out"), LEAST)?;
         self.series[at].unbound = bound::difference(&file, planned);
         Ok(())
+    }
+
+    /// Runs a program with the options of a line, no longer than until the time is over: its exit code, or nothing if it
+    /// took too long; the time; and its output.
+    fn start(
+        &self,
+        at: usize,
+        program: &[String],
+        output: &str,
+        most: Duration,
+    ) -> Result<(Option<i32>, Duration, File), Ended> {
+        let file = self.folder.output(output).map_err(|why| why.to_string())?;
+        let line = &self.found.all[at].typed;
+        let left = self.left();
+        if left.is_zero() {
+            return Err(OVER.into());
+        }
+        let ran = step::run(line, program, &file, &self.signals, most.min(left));
+        match ran.map_err(|why| format!("{} cannot be started: {why}", line.srun))? {
+            (End::Interrupted, _) => Err("it was interrupted".into()),
+            (End::TimedOut, time) => Ok((None, time, file)),
+            (End::Code(code), time) => Ok((Some(code), time, file)),
+        }
+    }
+
+    /// The time that is left.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     fn place(&self, round: u32) -> String {
         let open = self.series.iter().zip(&self.found.all);
         let open = open.filter(|(series, one)| series.stopped.is_none() && one.refused.is_none());
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.left();
         let all = self.longest * (self.rounds + 1 - round) * open.count() as u32;
         format!(
             "round {round} of at most {}, at most {:.0} min left",

@@ -18,7 +18,7 @@ use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use berth_answer::tune::Started;
+use berth_answer::tune::TunedLine;
 
 /// How long srun may take to end its step after each signal; the last one it cannot ignore.
 const GRACE: [(Signal, u64); 4] = [
@@ -79,7 +79,7 @@ impl Signals {
 /// # Errors
 /// srun does not start.
 pub(super) fn run(
-    line: &Started,
+    line: &TunedLine,
     program: &[String],
     output: &File,
     signals: &Signals,
@@ -103,8 +103,11 @@ pub(super) fn run(
     }
 }
 
-fn start(line: &Started, program: &[String], output: &File) -> io::Result<Pid> {
-    let words = line.srun.iter().chain(program);
+fn start(line: &TunedLine, program: &[String], output: &File) -> io::Result<Pid> {
+    let words = [&line.srun]
+        .into_iter()
+        .chain(line.options())
+        .chain(program);
     let words = words.map(|word| CString::new(word.as_str()));
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let set = line.variables.iter().cloned();
