@@ -210,10 +210,27 @@ fn a_file_that_slurmd_cannot_read_is_a_note() {
 fn a_plain_step_runs_in_its_job_s_cpuset_on_every_line() {
     for slurm in ["22.05", "23.11", "24.11", "26.05"] {
         let line = format!("--slurm={slurm}");
-        let job = "--job=sbatch --exclusive -N1 -n1 -c2 --cpuset=CPU_LIST=2-3";
-        let plan = plan(&["--machine=pack:1 core:4 pu:1", &line, job], &[]);
-        assert_eq!(plan["tasks"][0]["cpus"], "2-3", "{slurm}: {plan}");
+        for job in [
+            "--job=sbatch --exclusive -N1 -n1 -c2 --cpuset=CPU_LIST=2-3",
+            // The number of nodes is open, and the job gets one.
+            "--job=sbatch --exclusive -n1 -c2 --cpuset=CPU_LIST=2-3",
+            // The cpuset has half of the job's own CPUs.
+            "--job=sbatch -n1 -c4 --cpuset=NCPUS=2;CPU_LIST=2-3",
+        ] {
+            let plan = plan(&["--machine=pack:1 core:4 pu:1", &line, job], &[]);
+            assert_eq!(plan["tasks"][0]["cpus"], "2-3", "{slurm} {job}: {plan}");
+            assert_eq!(plan["nodes"][0]["cpus_per_task"], 1, "{slurm} {job}");
+        }
     }
+}
+
+/// A cpuset with all of the job's CPUs takes no `-c` away.
+#[test]
+fn a_cpuset_as_large_as_its_job_leaves_the_job_s_number_of_cpus() {
+    let job = "--job=sbatch --exclusive -N1 -n1 -c2 --cpuset=NCPUS=4";
+    let asked = ["--machine=pack:1 core:4 pu:1", "--slurm=26.05", job];
+    let plan = plan(&asked, &[]);
+    assert_eq!(plan["nodes"][0]["cpus_per_task"], 2, "{plan}");
 }
 
 /// The step has two of the job's sixteen CPUs; the cpuset is chosen from all of them.

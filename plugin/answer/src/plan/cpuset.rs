@@ -39,14 +39,14 @@ impl Question {
     /// The number of CPUs on each node that the submitting command would write into the request.
     pub(super) fn ncpus_of_line(&self) -> Option<u32> {
         match self.job_line().and_then(Result::ok) {
-            Some(job) => of_job(&job.wanted.options).0,
+            Some(job) => ncpus_and_nodes(&job.wanted.options).0,
             None => ncpus(&self.srun),
         }
     }
 
     fn least_nodes(&self) -> u32 {
         match self.job_line().and_then(Result::ok) {
-            Some(job) => of_job(&job.wanted.options).1,
+            Some(job) => ncpus_and_nodes(&job.wanted.options).1,
             None => self.srun.nodes.map_or(1, |nodes| nodes.least),
         }
     }
@@ -102,7 +102,7 @@ impl Question {
 }
 
 /// The number of CPUs on each node that a job's line asks for, and the least number of its nodes.
-fn of_job(options: &LineOptions) -> (Option<u32>, u32) {
+pub(super) fn ncpus_and_nodes(options: &LineOptions) -> (Option<u32>, u32) {
     let nodes = options
         .nodes
         .as_ref()

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::conf::Config;
+use berth_srun::line::Given;
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
 
+use crate::args::SrunOptions;
 use crate::lines::job::JobLine;
 use crate::question::{ByDefault, GivenBy, Question};
 use crate::world::LIVE;
@@ -105,6 +107,17 @@ impl Question {
     /// The `--binding` for a batch script; the site's default is for steps alone.
     pub(super) fn script_binding(&self) -> Option<Binding> {
         self.binding.clone().filter(|_| !self.is_binding_off())
+    }
+
+    /// The same request without the `-c` that its job passes on.
+    pub(super) fn without_cpus_of_job(&self) -> Self {
+        let is_jobs = |kept: &&Given| kept.is_jobs && kept.name == "cpus-per-task";
+        let own = self.srun.kept().iter().filter(|kept| !is_jobs(kept));
+        let srun = SrunOptions::read(own.cloned().collect(), self.srun.release);
+        Self {
+            srun: srun.unwrap_or_else(|_| self.srun.clone()),
+            ..self.clone()
+        }
     }
 
     /// The same request with the default binding of the nodes of its job.

@@ -38,6 +38,10 @@ pub(super) fn as_granted(
         Ok(granted) => granted,
         Err(why) => return why.into_reason().map(Err),
     };
+    let own = granted
+        .leaves_cores_to_cpuset
+        .then(|| args.without_cpus_of_job());
+    let args = own.as_ref().unwrap_or(args);
     let bound = args.bound_as(&granted.of_job);
     let args = bound.as_ref().unwrap_or(args);
     let most = granted.nodes.iter().map(|part| part.tasks).max();

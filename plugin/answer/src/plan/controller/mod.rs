@@ -7,18 +7,19 @@ mod nodes;
 mod only_job;
 mod words;
 
-use berth_placement::controller::select::options::Sharing;
+use berth_placement::Node;
 use berth_placement::controller::select::{
     self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
 };
 use berth_placement::sets::count::counted;
-use berth_placement::{CpusetRequest, Node};
 use berth_srun::Line;
 use berth_srun::Release;
 use berth_srun::line::Given;
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
+use berth_srun::submission::cpuset::is_part_of_job;
 
+use super::cpuset::ncpus_and_nodes;
 use super::given::uncounted;
 use super::owns::{is_listed, is_whole};
 use crate::lines::NoAnswer;
@@ -78,7 +79,11 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
                 job: &job,
                 step: &step,
             };
-            Ok(made.granted(on, is_named, asked.fact))
+            let leaves = |line: &std::sync::Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
+            Ok(Granted {
+                leaves_cores_to_cpuset: outer.as_ref().is_some_and(leaves),
+                ..made.granted(on, is_named, asked.fact)
+            })
         }
         Err(NoAnswer::Refused(why)) if asked.is_assumed && outer.is_none() => {
             let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
@@ -113,10 +118,7 @@ pub(crate) fn passed_on(args: &Question) -> Vec<Given> {
         return Vec::new();
     };
     let threads = job.wanted.options.threads_per_core;
-    let of_cpuset = leaves_cores_to_cpuset(&job);
-    let is_given_up = |name: &str| of_cpuset && name == "cpus-per-task";
-    let given = job.given.iter().filter(|given| !is_given_up(&given.name));
-    passed_by_variables(given.cloned(), threads, release).collect()
+    passed_by_variables(job.given.iter().cloned(), threads, release).collect()
 }
 
 /// The options of a job that its steps take over by variables. A hint and the third part of -B set the threads of a
@@ -172,7 +174,7 @@ fn inside_job(
     let client = selection::client(outer.program);
     let options = &outer.wanted.options;
     let mut job = of_job(client, select::job(cluster, client, options))?;
-    if leaves_cores_to_cpuset(outer) {
+    if leaves_cores_to_cpuset(outer, &job) {
         job.record.cpus_per_task = None;
     }
     let step = select::step_inside(cluster, options, &job, &wanted.options);
@@ -181,13 +183,16 @@ fn inside_job(
 
 /// Whether srun's berth takes the `-c` of the job's variables away, because slurmctld would give the step cores of its own
 /// choice, and the job's cpuset is a part of the CPUs of its one node.
-fn leaves_cores_to_cpuset(job: &JobLine) -> bool {
-    let options = &job.wanted.options;
-    let nodes = options.nodes.map(|nodes| (nodes.least, nodes.most));
-    let set = job.own(Own::Cpuset.name).and_then(|text| text.parse().ok());
-    nodes == Some((1, Some(1)))
-        && options.sharing == Sharing::Exclusive
-        && set.is_some_and(|set: CpusetRequest| set != CpusetRequest::None)
+fn leaves_cores_to_cpuset(line: &JobLine, job: &JobGrant) -> bool {
+    let [node] = job.nodes.as_slice() else {
+        return false;
+    };
+    let set = line
+        .own(Own::Cpuset.name)
+        .and_then(|text| text.parse().ok());
+    let (counted, _) = ncpus_and_nodes(&line.wanted.options);
+    let owned = |_: &str| Some(node.cpus.to_string());
+    set.is_some_and(|set| is_part_of_job(&set, counted, owned))
 }
 
 fn of_job(client: Client, answer: JobAnswer) -> Result<JobGrant, NoAnswer> {

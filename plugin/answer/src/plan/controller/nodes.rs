@@ -20,6 +20,8 @@ pub(in crate::plan) struct Granted {
     pub nodes_assumed: bool,
     /// The names of all nodes of the job.
     pub of_job: Vec<String>,
+    /// Whether srun's berth takes the `-c` of the job's variables away.
+    pub leaves_cores_to_cpuset: bool,
 }
 
 /// A node of the step.
@@ -89,6 +91,7 @@ impl Made<'_> {
             fact,
             nodes_assumed: self.job.nodes_assumed,
             of_job: self.names_of_job(),
+            leaves_cores_to_cpuset: false,
         }
     }
 
