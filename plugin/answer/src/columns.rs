@@ -209,6 +209,21 @@ pub fn write_named(out: &mut impl Write, width: usize, name: &str, text: &str) -
     Ok(())
 }
 
+/// Rows below the heads of their columns.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_table<T: Into<String>>(
+    out: &mut impl Write,
+    width: usize,
+    heads: impl IntoIterator<Item = T>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> io::Result<()> {
+    let heads = heads.into_iter().map(Into::into).collect();
+    let rows: Vec<_> = std::iter::once(heads).chain(rows).collect();
+    write_rows(out, width, &rows)
+}
+
 /// All rows at once, in at most so many columns where that can be.
 ///
 /// # Errors

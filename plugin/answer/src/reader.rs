@@ -47,8 +47,13 @@ impl Question {
         let standing = world.standing(&typed.machine, typed.cluster.as_deref());
         let there = || standing.release();
         let release = typed.slurm.or_else(there).unwrap_or(Release::NEWEST);
-        let srun = SrunOptions::of(&typed.request, &typed.line_variables, &standing, release)
-            .map_err(|why| refusal(&why))?;
+        let srun = SrunOptions::of(
+            &typed.request.slurms,
+            &typed.line_variables,
+            &standing,
+            release,
+        )
+        .map_err(|why| refusal(&why))?;
         let variable = standing.variable(SiteNodes::VARIABLE);
         let site = SiteNodes::of(typed.site, variable.as_deref())?;
         Ok(Self {

@@ -3,23 +3,22 @@
 
 mod argument;
 mod offered;
-mod own;
-mod owned_cores;
 mod plan;
 mod refused;
 mod srun;
 mod values;
 
+use std::sync::OnceLock;
+
 use berth_srun::Release;
-use clap::ValueEnum;
+use berth_srun::options::{Command as Program, Found, long};
 use clap::builder::TypedValueParser;
+use clap::{Args, Command, ValueEnum};
 
 pub use argument::RequestOptions;
-pub use own::is_plans_own;
-pub use owned_cores::OwnedCores;
-pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, PlanArgs, site_bind};
+pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, OwnedCores, PlanArgs, site_bind};
 pub(crate) use refused::invalid;
-pub use refused::shortened;
+pub use refused::{in_one_line, shortened};
 pub use srun::{SrunOptions, as_getopt, ignored, one_number};
 pub(crate) use srun::{is_taken, quoted, refusal, word};
 pub use values::of as values_of;
@@ -77,4 +76,21 @@ pub enum Socket {
     Numa,
     /// The L3 cache: SlurmdParameters=l3cache_as_socket
     L3,
+}
+
+/// Whether an option is one of them, by its long name.
+pub fn is_plans_own(name: &str) -> bool {
+    static OWN: OnceLock<Vec<String>> = OnceLock::new();
+    let own = OWN.get_or_init(|| {
+        let command = PlanArgs::augment_args(Command::new("plan"));
+        let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let names = shown.filter_map(clap::Arg::get_long_and_visible_aliases);
+        let aliases = command
+            .get_arguments()
+            .filter_map(clap::Arg::get_all_aliases);
+        let names = names.chain(aliases).flatten().map(String::from);
+        let is_slurms = |name: &String| long(Program::Srun, None, name) != Found::Unknown;
+        names.filter(|name| !is_slurms(name)).collect()
+    });
+    own.iter().any(|known| known == name)
 }

@@ -15,7 +15,6 @@ use clap::{Arg, Args, ColorChoice, ValueEnum};
 
 use crate::args::argument::RequestOptions;
 use crate::args::offered::offered;
-use crate::args::owned_cores::OwnedCores;
 use crate::args::srun::quoted;
 use crate::args::values;
 use crate::args::{SiteNodes, Socket, release};
@@ -323,4 +322,22 @@ pub enum CompatArg {
 /// A text that slurm.conf does not take there.
 pub fn site_bind(text: &str) -> Result<CpuBind, TextError> {
     berth_srun::spelling::cpu_bind(text, Release::NEWEST)
+}
+
+/// `--cores`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedCores {
+    /// `all`
+    All,
+    /// Slurm's core numbers.
+    Listed(CpuSet),
+}
+
+impl OwnedCores {
+    pub(super) fn read(text: &str) -> Result<Self, TextError> {
+        match text {
+            "all" => Ok(Self::All),
+            list => CpuSet::from_list(list).map(Self::Listed),
+        }
+    }
 }

@@ -39,6 +39,13 @@ pub fn shortened(mut why: Error) -> Error {
     why
 }
 
+/// The same in one line, without the reminder of the usage.
+pub fn in_one_line(why: Error) -> String {
+    let text = shortened(why).to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").into()
+}
+
 /// A part of an error; none if it is advice that repeats a long value.
 fn short(part: &ContextValue) -> Option<ContextValue> {
     let is_long =

@@ -8,7 +8,6 @@ use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, placi
 use berth_srun::reading::{Refused, read};
 use berth_srun::{Asked, Release};
 
-use super::argument::RequestOptions;
 use super::refused::invalid;
 use crate::world::Standing;
 
@@ -34,13 +33,13 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses the options.
     pub fn of(
-        typed: &RequestOptions,
+        typed: &[Given],
         on_line: &[String],
         standing: &Standing,
         release: Release,
     ) -> Result<Self, Refused> {
         let mut kept = from_variables(on_line, standing, release);
-        kept.extend(typed.slurms.iter().map(|option| {
+        kept.extend(typed.iter().map(|option| {
             let found = long(Program::Srun, Some(release), &option.name);
             let known = matches!(found, Found::Option(found) if found.typed() == option.name);
             Given {

@@ -9,7 +9,7 @@ const IO: [&str; 3] = ["Bridge", "PCIDev", "OSDev"];
 const MEMORY: [&str; 2] = ["NUMANode", "MemCache"];
 
 /// An object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Object<'a> {
     /// Another one for each object of a tree.
     pub id: usize,

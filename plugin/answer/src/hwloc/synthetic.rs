@@ -291,10 +291,7 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
             first: cpus.lowest(),
             cpus,
             nodes: union(&children, |child| &child.nodes),
-            below: Vec::new(),
-            memory: Vec::new(),
-            devices: Vec::new(),
-            element: None,
+            ..Object::default()
         };
         object.adopt(children);
         object

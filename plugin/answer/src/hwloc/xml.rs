@@ -117,10 +117,8 @@ impl Reader {
             first: complete.as_ref().unwrap_or(&cpus).lowest(),
             nodes: set(node, "nodeset")?.unwrap_or_default(),
             cpus,
-            below: Vec::new(),
-            memory: Vec::new(),
-            devices: Vec::new(),
             element: Some(node),
+            ..Object::default()
         };
         object.adopt(all);
         Ok(vec![object])

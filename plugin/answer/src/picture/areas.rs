@@ -45,13 +45,8 @@ pub fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Area<'a>>
                 .collect();
             let mut divisions: Vec<_> = all().collect();
             divisions.sort_by_key(|division| successive(&cores, division).len());
-            let mut socket = Area {
-                frame: Frame::Socket,
-                names: vec![format!("socket {number}")],
-                cores,
-                devices: Vec::new(),
-                inner: Vec::new(),
-            };
+            let names = vec![format!("socket {number}")];
+            let mut socket = Area::new(Frame::Socket, names, cores);
             divide(&mut socket, &divisions);
             socket
         })
@@ -135,13 +130,8 @@ fn divide<'a>(area: &mut Area<'a>, divisions: &[&Division]) {
     area.inner = runs
         .into_iter()
         .map(|(number, cores)| {
-            let mut inner = Area {
-                frame: division.frame,
-                names: name(number).into_iter().collect(),
-                cores,
-                devices: Vec::new(),
-                inner: Vec::new(),
-            };
+            let names = name(number).into_iter().collect();
+            let mut inner = Area::new(division.frame, names, cores);
             divide(&mut inner, others);
             inner
         })
@@ -149,6 +139,16 @@ fn divide<'a>(area: &mut Area<'a>, divisions: &[&Division]) {
 }
 
 impl<'a> Area<'a> {
+    fn new(frame: Frame, names: Vec<String>, cores: Cores<'a>) -> Self {
+        Self {
+            frame,
+            names,
+            cores,
+            devices: Vec::new(),
+            inner: Vec::new(),
+        }
+    }
+
     /// The smallest area here that has all of these CPUs.
     pub(super) fn around(&mut self, cpus: &CpuSet) -> Option<&mut Self> {
         let own: CpuSet = self

@@ -3,14 +3,14 @@
 
 mod areas;
 mod cell;
-mod devices;
 pub mod svg;
 mod tree;
 
 use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use berth_placement::{CpuId, Device, Machine, SocketKind};
+use berth_placement::sets::count::counted;
+use berth_placement::{CpuId, CpuSet, Device, DeviceKind, Machine, SocketKind};
 
 use crate::parents::Parents;
 use areas::Area;
@@ -42,7 +42,7 @@ impl<'a> Picture<'a> {
 
     /// The same with devices beside their cores.
     pub fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
-        self.nowhere = devices::place(&mut self.sockets, self.machine, devices);
+        self.nowhere = place_devices(&mut self.sockets, self.machine, devices);
         self
     }
 
@@ -96,6 +96,47 @@ pub fn show(out: &mut impl Write, pictures: &[Picture<'_>], screen: Screen) -> i
         }
     }
     writeln!(out, "{line}")
+}
+
+/// Writes devices into the areas next to them, and gives those that have no place of their own.
+fn place_devices<'d>(
+    sockets: &mut [Area<'_>],
+    machine: &Machine,
+    devices: impl Iterator<Item = &'d Device>,
+) -> Vec<String> {
+    let mut nowhere = Vec::new();
+    let mut disks: Vec<(CpuSet, u32)> = Vec::new();
+    for device in devices {
+        let cpus = device.cpus.intersection(machine.cpus());
+        match device.kind {
+            DeviceKind::Gpu | DeviceKind::Network => {
+                let line = format!("{} {}", device.kind.name(), device.label());
+                put(sockets, &cpus, line, &mut nowhere);
+            }
+            DeviceKind::Storage => match disks.iter_mut().find(|(known, _)| *known == cpus) {
+                Some((_, count)) => *count += 1,
+                None => disks.push((cpus, 1)),
+            },
+            DeviceKind::Other => {}
+        }
+    }
+    for (cpus, count) in disks {
+        put(
+            sockets,
+            &cpus,
+            counted(count, "disk controller"),
+            &mut nowhere,
+        );
+    }
+    nowhere
+}
+
+fn put(sockets: &mut [Area<'_>], cpus: &CpuSet, line: String, nowhere: &mut Vec<String>) {
+    let mut around = sockets.iter_mut().filter_map(|socket| socket.around(cpus));
+    match around.next().filter(|_| !cpus.is_empty()) {
+        Some(area) => area.devices.push(line),
+        None => nowhere.push(line),
+    }
 }
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ use crate::parents::Parents;
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
-    let Answered { args, on, step } = of;
+    let step = of.step;
     let parents: Vec<_> = step
         .plans
         .iter()
-        .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
+        .map(|planned| of.parents(planned))
         .collect();
     writeln!(out)?;
     let mut maps: BTreeMap<(usize, u32), String> = BTreeMap::new();

@@ -42,7 +42,7 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
 
 /// The same, line by line: once for each number of tasks a node may have.
 pub fn lines(of: Answered<'_>) -> Vec<String> {
-    let Answered { args, on, step } = of;
+    let step = of.step;
     let mut lines = Vec::new();
     for planned in &step.plans {
         if step.node_count() > 1 {
@@ -51,15 +51,15 @@ pub fn lines(of: Answered<'_>) -> Vec<String> {
                 planned.tasks
             ));
         }
-        let on = planned.on(on);
-        lines.extend(one_node(args, on, planned));
+        lines.extend(one_node(of, planned));
     }
     let changes = changes(of);
     lines.extend(changes.iter().map(|change| format!("change      {change}")));
     lines
 }
 
-fn one_node(args: &Question, on: &Node, planned: &Planned) -> Vec<String> {
+fn one_node(of: Answered<'_>, planned: &Planned) -> Vec<String> {
+    let (args, on) = (of.args, planned.on(of.on));
     let (ask, plan) = (&planned.request, &planned.plan);
     let mut lines = vec![format!(
         "why         {}",
@@ -71,9 +71,7 @@ fn one_node(args: &Question, on: &Node, planned: &Planned) -> Vec<String> {
     }
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
-    let parents = on
-        .machine()
-        .map(|machine| Parents::new(machine, args.socket_kind()));
+    let parents = of.parents(planned);
     lines.extend(order::line(args, planned, parents.as_ref()));
     lines.extend(isolated(on, plan));
     lines.extend(args.confines(plan).then(|| CONFINED.to_string()));

@@ -1,17 +1,18 @@
 //! A step on the nodes and cores that slurmctld gives.
 
-use berth_placement::{Across, Node, Request, plan};
+use berth_placement::request::near::What;
+use berth_placement::{Across, CpuId, CpuSet, Gres, Node, Request, plan};
 
-use super::controller::granted;
+use super::controller::{Part, granted};
 use super::given::uncounted;
-use super::gpus;
 use super::owns::{listed, of_cores};
 use super::request::request;
 use super::site;
 use super::step::{PlannedStep, Plans, refused};
-use crate::Fact;
-use crate::Failure;
+use crate::parents::gpus;
 use crate::question::Question;
+use crate::world::GpusOfJob;
+use crate::{By, Fact, Failure};
 
 /// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
 /// keeps itself.
@@ -54,26 +55,12 @@ pub(super) fn as_granted(
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
     facts.push(beside_reserved(args, granted.fact));
-    let (gres, devices) = gpus::of_job(args, on, granted.nodes.len()).unzip();
+    let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();
     facts.extend(devices);
-    let mut plans = Plans::default();
-    let several = granted.nodes.len() > 1;
-    for part in &granted.nodes {
-        let node = part.on.as_deref().unwrap_or(on);
-        let cores = (listed(&part.job), listed(&part.step));
-        let asked = || {
-            let allocation = of_cores(part.step.clone(), node);
-            Request {
-                gres: gres.clone().flatten(),
-                ..request(args, allocation, part.tasks)
-            }
-        };
-        let at = (node, part.on.as_ref());
-        let planned = plans.add(plan, args, at, (&cores.0, &cores.1), part.tasks, asked)?;
-        if let Err(why) = planned {
-            return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
-        }
-    }
+    let plans = match of_parts(args, on, &granted.nodes, &gres.flatten())? {
+        Ok(plans) => plans,
+        Err(why) => return Ok(Err(why)),
+    };
     let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
     let order = args.srun.distribution.unwrap_or_default();
     Ok(Ok(PlannedStep {
@@ -87,4 +74,72 @@ pub(super) fn as_granted(
         plans: plans.all,
         of_node: plans.of_node,
     }))
+}
+
+/// The plan of each node. Within: why one of them would refuse its tasks.
+fn of_parts(
+    args: &Question,
+    on: &Node,
+    parts: &[Part],
+    gres: &Option<Gres>,
+) -> Result<Result<Plans, String>, Failure> {
+    let mut plans = Plans::default();
+    for part in parts {
+        let node = part.on.as_deref().unwrap_or(on);
+        let cores = (listed(&part.job), listed(&part.step));
+        let asked = || {
+            let allocation = of_cores(part.step.clone(), node);
+            Request {
+                gres: gres.clone(),
+                ..request(args, allocation, part.tasks)
+            }
+        };
+        let at = (node, part.on.as_ref());
+        let planned = plans.add(plan, args, at, (&cores.0, &cores.1), part.tasks, asked)?;
+        if let Err(why) = planned {
+            let several = parts.len() > 1;
+            return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
+        }
+    }
+    Ok(Ok(plans))
+}
+
+/// What a `--near` in the user's own job may use, and how that is known; `None` where Slurm's GPUs do
+/// not matter, or the job has none.
+fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>, Fact)> {
+    let near = args.asked_near()?;
+    let job = args.standing.job.as_ref().filter(|_| args.job.is_none())?;
+    if near.what == What::Network {
+        return None;
+    }
+    let assumed = |why: String| {
+        let value = "all of the node".into();
+        Some((None, Fact::new("devices", value, By::Assumed, why)))
+    };
+    if nodes > 1 {
+        return assumed("the job has several nodes, which may have given it different ones".into());
+    }
+    match args.gpus_of_job.clone()? {
+        Err(why) => assumed(why),
+        Ok(GpusOfJob::None) => None,
+        Ok(GpusOfJob::Unknown) => assumed(format!(
+            "scontrol show job -d {} does not say which GPUs the job has",
+            job.id
+        )),
+        Ok(GpusOfJob::Known(step)) => {
+            let found = on
+                .machine()
+                .map_or(0, |machine| gpus(machine).count() as u32);
+            let highest = step.last().map_or(0, |index| index + 1);
+            let numbers: CpuSet = step.iter().map(|index| CpuId(*index)).collect();
+            let value = format!("GPUs {numbers}");
+            let how = format!("scontrol show job -d {}", job.id);
+            let gres = Gres {
+                on_node: found.max(highest),
+                step,
+                tasks: Vec::new(),
+            };
+            Some((Some(gres), Fact::new("devices", value, By::Found, how)))
+        }
+    }
 }

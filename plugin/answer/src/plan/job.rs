@@ -8,11 +8,11 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::{Across, Node, Request, plan_batch};
 use berth_srun::options::Command as Program;
 
-use super::controller::{JobNode, OnlyJob, only_job};
+use super::controller::{OnlyJob, only_job};
 use super::one_line::cpus;
 use super::owns::{listed, of_cores, specialised};
 use super::site;
-use super::step::{GivenNode, InJob, JobStep, PlannedJob, PlannedStep, Plans, StepAnswer};
+use super::step::{InJob, JobStep, PlannedJob, PlannedStep, Plans, StepAnswer};
 use super::{Answer, answer_of_line, is_not_modelled};
 use crate::Failure;
 use crate::args::Format;
@@ -85,17 +85,7 @@ fn planned(args: &Question, found: &OnlyJob) -> PlannedJob {
         tasks: found.tasks,
         steps: inside.into_iter().collect(),
         submits: matches!(script, Script::Read { .. }).then(|| passed(args) + text),
-        nodes: found.nodes.iter().map(GivenNode::from).collect(),
-    }
-}
-
-impl From<&JobNode> for GivenNode {
-    fn from(node: &JobNode) -> Self {
-        Self {
-            name: node.name.clone(),
-            cores: node.cores.clone(),
-            cpus: node.cpus,
-        }
+        nodes: found.nodes.clone(),
     }
 }
 

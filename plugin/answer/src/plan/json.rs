@@ -258,9 +258,9 @@ pub fn no_plan(why: &str) -> String {
 
 fn document(of: Answered<'_>) -> Document<'_> {
     let Answered { args, on, step } = of;
-    let kind = args.socket_kind();
     let gpus = |planned: &Planned| gpu_options::seen(of, planned);
     let plans = || step.plans();
+    let explained = args.explain.then_some(of);
     Document {
         format: "berth-plan",
         version: 1,
@@ -293,19 +293,13 @@ fn document(of: Answered<'_>) -> Document<'_> {
             parents: step
                 .plans
                 .iter()
-                .map(|planned| Some(Parents::new(planned.on(on).machine()?, kind)))
+                .map(|planned| of.parents(planned))
                 .collect(),
             variables: Variables::of_step(args, step),
             gpus: step.plans.iter().map(gpus).collect(),
         })),
-        explanation: match args.explain {
-            true => explain::lines(of),
-            false => Vec::new(),
-        },
-        changes: match args.explain {
-            true => changes(of),
-            false => Vec::new(),
-        },
+        explanation: explained.map(explain::lines).unwrap_or_default(),
+        changes: explained.map(changes).unwrap_or_default(),
     }
 }
 

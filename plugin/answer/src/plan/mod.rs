@@ -12,11 +12,9 @@ mod foreign_notes;
 mod given;
 mod gives_way;
 mod gpu_options;
-mod gpus;
 mod granted;
 mod job;
 mod json;
-mod numbers;
 mod one_line;
 mod order;
 mod owns;
@@ -36,7 +34,7 @@ mod wishes;
 
 use std::io::Write;
 
-use berth_placement::{Message, Node, Plan};
+use berth_placement::{Message, Mode, Node, Plan};
 
 use crate::Failure;
 use crate::args::{Format, unused_site};
@@ -248,7 +246,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(foreign_notes::notes(args));
     notes.extend(foreign_notes::of_nodes(args));
     notes.extend(gpu_options::notes(of));
-    notes.extend(numbers::note(args, on));
+    notes.extend(numbering_note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
@@ -290,5 +288,31 @@ fn bound_to(plan: &Plan) -> Option<String> {
     match &plan.message {
         Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),
         _ => plan.text(),
+    }
+}
+
+/// The note if the request names CPUs, and nobody has said how the machine numbers them.
+fn numbering_note(args: &Question, on: &Node) -> Option<String> {
+    let threads = on.shape().threads;
+    let is_numbered = args.numbering.is_some() || threads < 2;
+    if is_numbered || !args.standing.is_synthetic {
+        return None;
+    }
+    let option = numbers_cpus(args)?;
+    let cores = on.shape().core_count();
+    Some(format!(
+        "{option} has CPU numbers, and this machine numbers the threads of a core one after the other \
+         (0,1), as hwloc does; most servers number second threads last (0,{cores}), as --numbering \
+         threads-last does"
+    ))
+}
+
+/// The option that names CPUs.
+fn numbers_cpus(args: &Question) -> Option<&'static str> {
+    match srun_options::cpu_bind(args).mode {
+        Some(Mode::MapCpu(_)) => Some("--cpu-bind=map_cpu"),
+        Some(Mode::MaskCpu(_)) => Some("--cpu-bind=mask_cpu"),
+        _ if args.cpus.is_some() => Some("--cpus"),
+        _ => args.reserved.as_ref().map(|_| "--reserved"),
     }
 }

@@ -146,14 +146,18 @@ fn of_step(args: &Question, node: &Node) -> Result<Owns, Failure> {
     Ok(of_part(part, how, node))
 }
 
-fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
+/// The cores of a part of a node.
+pub(super) fn cores_of(part: &Part, node: &Node) -> Vec<CoreIdx> {
     let core_of = |cpu| {
         let mut numbered = node.table().numbered();
-        numbered
-            .find(|(known, _)| *known == cpu)
-            .map(|(_, core)| core)
+        let found = numbered.find(|(known, _)| *known == cpu);
+        found.map(|(_, core)| core)
     };
-    let cores = part.cores(node.shape().threads, core_of);
+    part.cores(node.shape().threads.max(1), core_of)
+}
+
+fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
+    let cores = cores_of(part, node);
     let value = format!("cores {}", listed(&cores));
     Owns::new(of_cores(cores, node), value, By::Found, how.into())
 }

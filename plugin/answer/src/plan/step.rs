@@ -16,6 +16,7 @@ use super::request::claims;
 use crate::Fact;
 use crate::Failure;
 use crate::nodes::Names;
+use crate::parents::Parents;
 use crate::question::Question;
 
 /// A planned step.
@@ -46,6 +47,14 @@ pub(super) struct Answered<'a> {
     pub args: &'a Question,
     pub on: &'a Node,
     pub step: &'a PlannedStep,
+}
+
+impl<'a> Answered<'a> {
+    /// The objects around the CPUs of a plan's node, if its machine is known.
+    pub fn parents(&self, planned: &'a Planned) -> Option<Parents<'a>> {
+        let machine = planned.on(self.on).machine()?;
+        Some(Parents::new(machine, self.args.socket_kind()))
+    }
 }
 
 /// What a node's slurmd plans, for all nodes that are alike in it.

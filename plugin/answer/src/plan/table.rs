@@ -210,17 +210,19 @@ struct Shown {
     chosen: bool,
     /// Whether Slurm's own options say which GPUs a task sees.
     seen: bool,
-    more: More,
+    /// Whether there are several L3 caches.
+    caches: bool,
+    /// Whether there are GPUs, and no option says which of them a task gets.
+    gpus: bool,
 }
 
 impl Rows {
     fn of(of: Answered<'_>) -> Self {
-        let Answered { args, on, step } = of;
+        let Answered { on, step, .. } = of;
         let shown = Shown::of(of);
         let rows = |planned: &Planned| {
             let on = planned.on(on);
-            let parents = on.machine();
-            let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
+            let parents = of.parents(planned);
             let gpus = gpu_options::seen(of, planned);
             let row = |id: usize| {
                 let mut row = shown.row(on, parents.as_ref(), &planned.plan, id);
@@ -275,12 +277,10 @@ impl Shown {
             memory: has(|plan| plan.tasks.iter().any(|task| task.mems.is_some())),
             near,
             chosen: is_told(args) && has(|plan| plan.chosen.is_some()),
-            more: More {
-                caches: machines().any(|machine| machine.objects(ObjectKind::L3).len() > 1),
-                gpus: !seen
-                    && near.is_none()
-                    && machines().any(|machine| gpus(machine).next().is_some()),
-            },
+            caches: machines().any(|machine| machine.objects(ObjectKind::L3).len() > 1),
+            gpus: !seen
+                && near.is_none()
+                && machines().any(|machine| gpus(machine).next().is_some()),
         }
     }
 
@@ -288,9 +288,9 @@ impl Shown {
         let mut heads = Vec::new();
         if self.bound {
             heads.extend(["socket", "NUMA"]);
-            heads.extend(self.more.caches.then_some("L3"));
+            heads.extend(self.caches.then_some("L3"));
             heads.extend(["core", "CPUs"]);
-            heads.extend(self.more.gpus.then_some(NEXT));
+            heads.extend(self.gpus.then_some(NEXT));
             heads.push(MASK);
         }
         heads.extend(self.chosen.then_some("chosen"));
@@ -306,7 +306,7 @@ impl Shown {
         let task = &plan.tasks[id];
         let mut row = Vec::new();
         if self.bound {
-            row.extend(bound_to(on, self.more, parents, &task.cpus));
+            row.extend(self.bound_to(on, parents, &task.cpus));
         }
         if self.chosen {
             let chosen = plan.chosen.as_ref();
@@ -321,39 +321,30 @@ impl Shown {
         }
         row
     }
-}
 
-/// Columns that only some machines need.
-#[derive(Clone, Copy)]
-struct More {
-    /// There are several L3 caches.
-    caches: bool,
-    /// There are GPUs, and no option says which of them a task gets.
-    gpus: bool,
+    /// What a task is bound to.
+    fn bound_to(&self, on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> Vec<String> {
+        let unknown = || "?".to_string();
+        let [sockets, numa, cores] = match parents {
+            Some(parents) => parents.of(cpus),
+            None => [(); 3].map(|()| unknown()),
+        };
+        let of = |known: Option<String>| known.unwrap_or_else(unknown);
+        let caches = || of(parents.map(|parents| parents.caches_of(cpus)));
+        let gpus = || of(parents.map(|parents| parents.gpus_of(cpus)));
+        let mut row = vec![sockets, numa];
+        row.extend(self.caches.then(caches));
+        row.extend([cores, cpus.to_string()]);
+        row.extend(self.gpus.then(gpus));
+        row.push(cpus.to_hex(on.shape().mask_width()));
+        row
+    }
 }
 
 /// GPUs by number, as a list.
 fn listed(gpus: Option<&Vec<u32>>) -> String {
     let numbers = gpus.into_iter().flatten().map(|number| CpuId(*number));
     numbers.collect::<CpuSet>().to_string()
-}
-
-/// What a task is bound to.
-fn bound_to(on: &Node, more: More, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> Vec<String> {
-    let unknown = || "?".to_string();
-    let [sockets, numa, cores] = match parents {
-        Some(parents) => parents.of(cpus),
-        None => [(); 3].map(|()| unknown()),
-    };
-    let of = |known: Option<String>| known.unwrap_or_else(unknown);
-    let caches = || of(parents.map(|parents| parents.caches_of(cpus)));
-    let gpus = || of(parents.map(|parents| parents.gpus_of(cpus)));
-    let mut row = vec![sockets, numa];
-    row.extend(more.caches.then(caches));
-    row.extend([cores, cpus.to_string()]);
-    row.extend(more.gpus.then(gpus));
-    row.push(cpus.to_hex(on.shape().mask_width()));
-    row
 }
 
 /// Whether the job gets its cores in variables instead of being bound to them.

@@ -14,6 +14,7 @@ mod verdict;
 use berth_placement::{DeviceKind, Node, ObjectKind};
 
 use crate::Failure;
+use crate::args::in_one_line;
 use crate::lines::NoAnswer;
 use crate::plan;
 use crate::reader::{Reader, Unread};
@@ -132,11 +133,7 @@ fn read<'a>(
 fn no_answer(why: Unread) -> NoAnswer {
     match why {
         Unread::Line(why) => why,
-        Unread::Options(why) => {
-            let text = crate::args::shortened(why).to_string();
-            let line = text.lines().next().unwrap_or_default();
-            NoAnswer::Usage(line.trim_start_matches("error: ").into())
-        }
+        Unread::Options(why) => NoAnswer::Usage(in_one_line(why)),
     }
 }
 

@@ -6,7 +6,7 @@ use berth_placement::sets::count::counted;
 
 use super::figures::Figures;
 use super::{Candidate, Candidates, Metric, Series, Verdict};
-use crate::columns::{write_named, write_rows};
+use crate::columns::{write_named, write_table};
 use crate::text::one_line;
 
 /// The heads of the figures.
@@ -45,15 +45,15 @@ pub fn dry_run(out: &mut impl Write, found: &Candidates, width: usize) -> io::Re
     variables(out, found, width)?;
     writeln!(out)?;
     let heads = ["", CHANGE].into_iter().chain(FIGURES);
-    let mut rows = vec![heads.map(String::from).collect::<Vec<_>>()];
-    for at in &order {
-        let one = &found.all[*at];
-        let cells = [number(*at), one.change.clone()]
-            .into_iter()
-            .chain(figures(one));
-        rows.extend(one.refused.is_none().then(|| cells.collect()));
-    }
-    write_rows(out, width, &rows)?;
+    let row = |at: usize| {
+        let one = &found.all[at];
+        let cells = [number(at), one.change.clone()].into_iter();
+        cells.chain(figures(one)).collect()
+    };
+    let shown = order
+        .into_iter()
+        .filter(|at| found.all[*at].refused.is_none());
+    write_table(out, width, heads, shown.map(row))?;
     below(out, found, &[], width)?;
     writeln!(out)?;
     let look = format!("{} shows the CPUs of each task", found.plan_of("LINE"));
@@ -175,7 +175,7 @@ pub fn measured(out: &mut impl Write, runs: &Runs<'_>, width: usize) -> io::Resu
     let is_planned = found.all.iter().any(|one| one.figures.is_some());
     let planned = FIGURES.into_iter().filter(|_| is_planned);
     let heads = heads.into_iter().chain(planned);
-    let mut rows = vec![heads.map(String::from).collect::<Vec<_>>()];
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for at in verdict.order() {
         let (one, runs) = (&found.all[at], &series[at]);
         let median = runs.median().unwrap_or_default();
@@ -198,8 +198,8 @@ pub fn measured(out: &mut impl Write, runs: &Runs<'_>, width: usize) -> io::Resu
         ];
         rows.push(cells.into_iter().chain(figures(one)).collect());
     }
-    if rows.len() > 1 {
-        write_rows(out, width, &rows)?;
+    if !rows.is_empty() {
+        write_table(out, width, heads, rows)?;
     }
     below(out, found, series, width)?;
     let Some(best) = verdict.clear_best() else {

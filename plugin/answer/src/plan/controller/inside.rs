@@ -11,6 +11,7 @@ use berth_srun::reading::selection::Selection;
 use super::cluster::like;
 use super::{nodes, of_step};
 use crate::lines::NoAnswer;
+use crate::plan::owns::cores_of;
 use crate::question::Question;
 use crate::world::{OwnJob, Part};
 use crate::{By, Fact};
@@ -90,16 +91,10 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Fact) {
     }
     let named = args.standing.variable("SLURMD_NODENAME");
     let here = named.unwrap_or_else(|| "node0".into());
-    let core_of = |cpu| {
-        let mut numbered = on.table().numbered();
-        numbered
-            .find(|(known, _)| *known == cpu)
-            .map(|(_, core)| core)
-    };
     let (cores, fact) = match &job.part {
         Some((part, how)) => {
-            let cores = part.cores(threads, core_of);
-            (cores, fact(String::new(), By::Found, how.clone()))
+            let fact = fact(String::new(), By::Found, how.clone());
+            (cores_of(part, on), fact)
         }
         None => {
             let all = (0..on.table().cores.len() as u32).map(CoreIdx).collect();

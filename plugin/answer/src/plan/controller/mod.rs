@@ -26,8 +26,8 @@ use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine};
 use crate::question::Question;
 pub use cluster::gives_whole_nodes;
-pub(super) use nodes::Granted;
-pub(super) use only_job::{JobNode, OnlyJob, only_job};
+pub(super) use nodes::{Granted, Part};
+pub(super) use only_job::{OnlyJob, only_job};
 
 /// Why a node does not start the job, with the size of the nodes that were assumed.
 pub(super) fn with_size(why: &str, on: &Node) -> String {

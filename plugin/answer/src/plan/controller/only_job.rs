@@ -10,6 +10,7 @@ use super::{Granted, cluster, needed, nodes, of_job, with_size};
 use crate::lines::NoAnswer;
 use crate::lines::job::JobLine;
 use crate::plan::owns::listed;
+use crate::plan::step::GivenNode;
 use crate::question::Question;
 
 /// What slurmctld gives a job.
@@ -19,7 +20,7 @@ pub(in crate::plan) struct OnlyJob {
     pub tasks: u32,
     /// `SLURM_NTASKS` of its steps.
     pub tasks_given: Option<u32>,
-    pub nodes: Vec<JobNode>,
+    pub nodes: Vec<GivenNode>,
     /// The first node, with all of the job's cores there.
     pub first: Granted,
 }
@@ -29,15 +30,6 @@ impl OnlyJob {
     pub fn cpus(&self) -> u32 {
         self.nodes.iter().map(|node| node.cpus).sum()
     }
-}
-
-/// One node of a job.
-pub(in crate::plan) struct JobNode {
-    pub name: String,
-    /// Slurm's numbers of its cores.
-    pub cores: String,
-    /// The CPUs that slurmctld counts for the job there.
-    pub cpus: u32,
 }
 
 /// Asks for the job of a line.
@@ -80,7 +72,7 @@ pub(in crate::plan) fn only_job(
             tasks: 1,
         },
     };
-    let nodes = job.nodes.iter().map(|granted| JobNode {
+    let nodes = job.nodes.iter().map(|granted| GivenNode {
         name: asked.cluster.nodes[granted.node].name.clone(),
         cores: listed(&nodes::cores(&granted.cores)),
         cpus: granted.cpus,
