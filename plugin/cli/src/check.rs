@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
             out.flush()?;
         }
     }
-    Ok(ExitCode::from(u8::from(report.is_wrong())))
+    Ok(crate::exit_code(report.is_wrong()))
 }
 
 /// The text to check: a line in words or in one word, a file, or stdin.

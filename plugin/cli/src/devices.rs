@@ -3,12 +3,10 @@
 //! In: a machine as discovered. Out: the same with its devices, or with a note that gives the reason
 //! why they are unknown.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use berth_discover::{Discovered, Source, probe_devices};
 use berth_host::machine_file::{devices_from_json, devices_to_json};
@@ -16,6 +14,7 @@ use berth_placement::Device;
 use nix::unistd::alarm;
 
 use crate::args::Devices;
+use crate::child::{self, Trouble};
 use crate::{Failure, say};
 
 /// This very program, even if its file has been replaced meanwhile.
@@ -23,9 +22,6 @@ const OWN: &str = "/proc/self/exe";
 
 /// Time that probing gets: it takes milliseconds. slurmd gives the whole discovery three times this.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// Time that a killed child gets to disappear; one that is stuck in the kernel never does.
-const AFTER_KILL: Duration = Duration::from_secs(1);
 
 /// Longest list read, in bytes: 4096 devices with several names each need less.
 const MOST_BYTES: u64 = 16 << 20;
@@ -72,58 +68,20 @@ fn probe(wanted: Devices) -> Result<Vec<Device>, String> {
 
 /// Runs a program that prints devices, and waits no longer than `limit` for them.
 fn probe_with(program: &Path, words: &[&str], limit: Duration) -> Result<Vec<Device>, String> {
-    let deadline = Instant::now() + limit;
-    let mut child = Command::new(program)
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|why| format!("probing them could not be started: {why}"))?;
-    let text = read_aside(&mut child).recv_timeout(limit);
-    let ended = wait(&mut child, deadline);
-    let Some((ended, text)) = ended.zip(text.ok()) else {
-        let seconds = limit.as_secs_f32();
-        end(&mut child);
-        return Err(format!("probing them took more than {seconds} s"));
-    };
-    if !ended.success() {
-        return Err(format!("probing them failed ({ended})"));
-    }
+    let text = child::run(Command::new(program).args(words), MOST_BYTES, limit);
+    let text = text.map_err(|why| match why {
+        Trouble::Start(why) => format!("probing them could not be started: {why}"),
+        Trouble::Slow => format!("probing them took more than {} s", limit.as_secs_f32()),
+        Trouble::Failed(status) => format!("probing them failed ({status})"),
+        Trouble::Long => format!("probing them gave more than {MOST_BYTES} bytes"),
+    })?;
     devices_from_json(&text).map_err(|why| format!("probing them gave no list: {why}"))
-}
-
-/// Reads what the child prints. Not in this thread: a pipe may stay open when the child has ended.
-fn read_aside(child: &mut Child) -> Receiver<Vec<u8>> {
-    let (told, heard) = mpsc::channel();
-    if let Some(pipe) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = pipe.take(MOST_BYTES).read_to_end(&mut text);
-            let _ = told.send(text);
-        });
-    }
-    heard
-}
-
-fn wait(child: &mut Child, deadline: Instant) -> Option<std::process::ExitStatus> {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(2)),
-            Ok(None) | Err(_) => return None,
-        }
-    }
-}
-
-/// Ends a child that takes too long, and does not wait for one that cannot be ended.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    wait(child, Instant::now() + AFTER_KILL);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     /// What a program leads to that is this shell script.

@@ -5,6 +5,7 @@
 
 mod args;
 mod check;
+mod child;
 mod completions;
 mod devices;
 mod discover;
@@ -18,7 +19,6 @@ mod report;
 mod say;
 mod site_files;
 mod slurmd;
-mod state_nodes;
 mod status;
 mod topo;
 mod tune;
@@ -39,6 +39,11 @@ pub(crate) use berth_answer::{Failure, Unreadable};
 
 /// The exit code of a wrong usage.
 const USAGE: u8 = 2;
+
+/// The exit code of a command that has found something wrong, or nothing.
+pub(crate) fn exit_code(is_wrong: bool) -> ExitCode {
+    ExitCode::from(u8::from(is_wrong))
+}
 
 /// Whether the failure is an input's.
 pub(crate) fn is_unreadable(why: &(dyn std::error::Error + 'static)) -> bool {

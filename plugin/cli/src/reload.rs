@@ -8,9 +8,9 @@ use nix::unistd::Uid;
 
 use crate::Failure;
 use crate::args::ReloadArgs;
+use crate::here::state;
 use crate::say;
 use crate::site_files;
-use crate::state_nodes::{no_nodes, nodes_of};
 
 /// Runs the subcommand. Where a file of one node does not hold, no node is asked.
 ///
@@ -20,11 +20,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Result<ExitCode, Failure> {
     if !Uid::effective().is_root() {
         return Err("only root can ask slurmd to read the site's files; run it as root".into());
     }
-    let base = crate::here::state::base(args.state_dir.as_deref());
-    let nodes = nodes_of(&base, args.node.as_deref());
-    if nodes.is_empty() {
-        return Err(no_nodes(&base));
-    }
+    let (base, nodes) = state::asked(args.state_dir.as_deref(), args.node.as_deref())?;
     let mut wrong: Vec<String> = Vec::new();
     let mut dirs = Vec::new();
     for node in &nodes {

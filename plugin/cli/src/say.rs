@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write, stdout};
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice as Choice};
+use berth_answer::columns::{write_named, write_table};
 use berth_answer::picture::Screen;
 use berth_answer::text::{lines, short};
 use berth_answer::{By, Fact};
@@ -36,6 +37,20 @@ pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static
 pub(crate) fn width(asked: Option<usize>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     asked.or_else(terminal).unwrap_or(WIDTH)
+}
+
+/// Rows below the heads of their columns, as wide as the terminal.
+pub(crate) fn table<T: Into<String>>(
+    out: &mut impl Write,
+    heads: impl IntoIterator<Item = T>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> io::Result<()> {
+    write_table(out, width(None), heads, rows)
+}
+
+/// The same for an answer's lines with names.
+pub(crate) fn named(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+    write_named(out, width(None), name, text)
 }
 
 /// What the terminal can show; options decide before it and `NO_COLOR`.

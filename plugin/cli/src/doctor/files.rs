@@ -15,7 +15,7 @@ use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well, Wrong};
-use crate::site_files::SiteFile;
+use crate::site_files::{self, SiteFile};
 
 /// Whether the directory belongs to root alone.
 pub(super) fn state(checks: &mut Checks, dir: &StateDir) {
@@ -194,6 +194,19 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         _ => Note,
     };
     checks.add(verdict, "counters", told + &unconfined, path);
+}
+
+/// Checks the file of cpusets that slurmd's settings name; without one there is nothing to check.
+pub(super) fn cpusets(checks: &mut Checks, words: &Announcement) {
+    let Some(file) = site_files::cpusets(&checks.node, words) else {
+        return;
+    };
+    let in_force = format!(
+        "{} and the words of {} in force",
+        counted(words.static_cpusets.len(), "static cpuset"),
+        counted(words.partition_cpusets.len(), "partition"),
+    );
+    check_site_file(checks, "cpusets", (&file, &words.cpusets_stamp), in_force);
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! each line the file, process or key that it looked at.
 
 mod access;
-mod cpusets;
 mod files;
 mod full;
 mod node;
@@ -11,7 +10,6 @@ mod partitions;
 mod pools;
 mod reserved;
 mod switch;
-mod tiers;
 
 use std::fmt::Display;
 use std::io::Write;
@@ -21,10 +19,10 @@ use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use serde::Serialize;
 
-use crate::Failure;
 use crate::args::{DoctorArgs, StatusFormat};
+use crate::here::state::nodes_of;
 use crate::say;
-use crate::state_nodes::nodes_of;
+use crate::{Failure, exit_code};
 use berth_answer::columns::write_rows;
 use berth_answer::json;
 
@@ -129,11 +127,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             out.flush()?;
         }
     }
-    Ok(if wrong {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(exit_code(wrong))
 }
 
 fn rows(all: &[Check]) -> Vec<Vec<String>> {

@@ -9,7 +9,7 @@ use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, access, cpusets, files, partitions, pools, reserved, switch};
+use super::{Check, Checks, access, files, partitions, pools, reserved, switch};
 use crate::here::cluster::of_this_node;
 use crate::slurmd::{self, Found};
 
@@ -34,7 +34,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             roles(&mut checks, words, &path);
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
-            cpusets::check(&mut checks, words);
+            files::cpusets(&mut checks, words);
             let (site, config) = (pools::check(&mut checks, &dir, words), of_this_node());
             partitions::check(&mut checks, words, config.as_deref());
             access::check(&mut checks, site.as_ref(), config.as_deref());

@@ -9,7 +9,7 @@ use berth_site::announcement::Announcement;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Checks, full, tiers};
+use super::{Checks, full};
 
 const WHAT: &str = "pools";
 
@@ -38,7 +38,7 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     let beyond = |pool| full::beyond(words, pool, &here);
     doubts.extend(words.pools.iter().filter_map(beyond));
     doubts.extend(crowded(words, &here));
-    doubts.extend(tiers::behind(words, &here));
+    doubts.extend(full::behind(words, &here));
     doubts.extend(
         config
             .node(&checks.node)

@@ -3,16 +3,18 @@
 
 use std::collections::HashMap;
 
+use berth_answer::world::BerthNode;
+use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
+
 use berth_host::job_cgroup::Confined;
 use berth_host::job_files::NodeFacts;
 
 use super::facts::{Facts, Host, MIB, task_counts};
 use super::kept::Kept;
-use super::{cpus, gres};
 use crate::Failure;
 use crate::args::{EnvArgs, EnvMode, JobName};
 use crate::here;
-use crate::here::scontrol::{self, Deadline, Job, Part};
+use crate::here::scontrol::{self, Deadline, Job, Part, gres};
 
 /// Finds everything out.
 ///
@@ -37,7 +39,7 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
         is_kept,
         facts: kept.facts(job.id).filter(|facts| facts.uid == job.uid),
         confined: here::job::confined().filter(|found| found.job == job.id),
-        node: node.as_deref().and_then(cpus::node),
+        node: node.as_deref().and_then(counted),
     };
     let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();
     let tasks = task_counts(&job, &cpu_counts);
@@ -149,7 +151,7 @@ fn other(name: String, part: &Part, task_count: Option<u32>, threads: Option<u32
         task_count,
         cpu_count: of_part.count(),
         cores: threads
-            .map(|count| cpus::cores(&of_part, count))
+            .map(|count| cores_of(&of_part, count))
             .unwrap_or_default(),
         memory: Some(part.memory.saturating_mul(MIB)).filter(|bytes| *bytes > 0),
         gres: gres::read(&part.gres),
@@ -194,8 +196,37 @@ impl Local {
             .confined
             .as_ref()
             .and_then(|found| found.job_cpus.clone());
-        let by_machine = || Some(cpus::of(&host.cores, self.node.as_ref()?));
+        let by_machine = || Some(cpus_of(&host.cores, self.node.as_ref()?));
         host.cpus = confined.or_else(by_machine).unwrap_or_default();
         host
     }
+}
+
+/// The node as slurmd counts it, if it has announced that.
+fn counted(here: &BerthNode) -> Option<Node> {
+    let rules = here.rules.as_ref()?;
+    Some(Node::new(
+        rules.shape()?,
+        here.machine.clone(),
+        rules.socket(),
+        rules.rules(),
+    ))
+}
+
+/// The CPUs of these cores.
+fn cpus_of(cores: &CpuSet, node: &Node) -> CpuSet {
+    let request = Request {
+        allocation: Allocation::Cores {
+            cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
+            configured: node.table().cores.len() as u32,
+        },
+        ..Request::default()
+    };
+    Owned::of(&request, node).cpus
+}
+
+/// The cores of slurmctld's CPUs.
+fn cores_of(cpus: &CpuSet, threads: u32) -> CpuSet {
+    let core = |cpu: berth_placement::CpuId| berth_placement::CpuId(cpu.0 / threads.max(1));
+    cpus.iter().map(core).collect()
 }

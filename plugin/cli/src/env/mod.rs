@@ -1,13 +1,11 @@
 //! `berth env`: facts about a job's resources as statements for a shell, for prologs, epilogs and
 //! scripts. Everything is found out before anything is printed: without an answer stdout stays empty.
 
-mod cpus;
 mod facts;
 mod form;
 mod gather;
-mod gres;
+mod json;
 mod kept;
-mod quote;
 #[cfg(test)]
 mod quote_tests;
 mod statements;
@@ -29,7 +27,7 @@ pub(crate) fn run(args: &EnvArgs) -> Result<ExitCode, Failure> {
     let facts = gather::facts(args, job)?;
     let host = which::host(args, &facts)?;
     let text = match args.format {
-        EnvFormat::Json => form::json::text(args.mode(), &facts, host)?,
+        EnvFormat::Json => json::text(args.mode(), &facts, host)?,
         _ => form::text(args.format, &statements::of(args.mode(), &facts, host)),
     };
     if text.contains('\u{fffd}') {

@@ -1,8 +1,8 @@
 //! The statements of each mode: which variables there are, their names and their order.
 
 use super::facts::{Facts, Host};
-use super::gres;
 use crate::args::EnvMode;
+use crate::here::scontrol::gres;
 use berth_answer::text;
 
 /// A statement in no shell's words yet.

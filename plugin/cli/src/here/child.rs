@@ -1,18 +1,16 @@
 //! One of Slurm's own commands as a child with bounds: no input, a time limit, and no more output
 //! than it can rightly have.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
 use berth_host::StateDir;
 use berth_host::announcement;
 
-use super::state;
-use crate::state_nodes::nodes_of;
+use super::state::{self, nodes_of};
+use crate::child::{Trouble, run};
 
 /// The time it gets; slurmctld answers in milliseconds, or not at all.
 const LIMIT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 3000 });
@@ -23,57 +21,29 @@ pub(super) fn output(program: &str, arguments: &[&str], most: u64) -> Result<Str
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The same with a time limit of the caller's, as it was printed.
+/// The same with a time limit of the caller's, as it was printed. A prolog has no PATH, and Slurm's commands may lie beside
+/// its daemons.
 pub(super) fn bytes(
     program: &str,
     arguments: &[&str],
     (most, limit): (u64, Duration),
 ) -> Result<Vec<u8>, String> {
-    let child = start(program, arguments);
-    let mut child = child.map_err(|why| format!("{program} cannot be started: {why}"))?;
-    let pipe = child.stdout.take();
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = pipe.map(|pipe| pipe.take(most + 1).read_to_end(&mut bytes));
-        // Nobody listens any more if the time was up.
-        let _ = tell.send(read.is_some_and(|read| read.is_ok()).then_some(bytes));
-    });
-    let heard = told.recv_timeout(limit);
-    // A child that has closed its output ends by itself; every other one is stopped.
-    if !matches!(&heard, Ok(Some(bytes)) if bytes.len() as u64 <= most) {
-        let _ = child.kill();
-    }
-    let ended = child.wait();
-    match heard {
-        Err(_) => Err(format!(
-            "{program} gave no answer within {:.0} s",
-            limit.as_secs_f64()
-        )),
-        Ok(Some(bytes)) if bytes.len() as u64 <= most => match ended {
-            Ok(status) if status.success() => Ok(bytes),
-            _ => Err(format!("{program} failed")),
-        },
-        Ok(_) => Err(format!("{program} gave more than {most} bytes")),
-    }
-}
-
-/// Starts it. A prolog has no PATH, and Slurm's commands may lie beside its daemons.
-fn start(program: &str, arguments: &[&str]) -> io::Result<Child> {
-    let start = |program: PathBuf| {
-        Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-    };
-    match start(program.into()) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            beside_slurmd(program).map_or(Err(why), start)
+    let run = |program: PathBuf| run(Command::new(program).args(arguments), most, limit);
+    let ran = match run(program.into()) {
+        Err(Trouble::Start(why)) if why.kind() == io::ErrorKind::NotFound => {
+            beside_slurmd(program).map_or(Err(Trouble::Start(why)), run)
         }
-        started => started,
-    }
+        ran => ran,
+    };
+    ran.map_err(|why| match why {
+        Trouble::Start(why) => format!("{program} cannot be started: {why}"),
+        Trouble::Slow => {
+            let seconds = limit.as_secs_f64();
+            format!("{program} gave no answer within {seconds:.0} s")
+        }
+        Trouble::Failed(_) => format!("{program} failed"),
+        Trouble::Long => format!("{program} gave more than {most} bytes"),
+    })
 }
 
 /// Slurm's command in the folder of the slurmd that announced itself here, or in the `bin` beside that.

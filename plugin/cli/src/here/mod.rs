@@ -48,12 +48,7 @@ pub(crate) fn job() -> Option<Arc<OwnJob>> {
 pub(crate) fn time_left(job: u32) -> Option<Duration> {
     let words = ["-h", "-o", "%L", "-j", &job.to_string()];
     let text = child::output("squeue", &words, MOST_OF_A_VERSION).ok()?;
-    let (days, clock) = text.trim().split_once('-').unwrap_or(("0", text.trim()));
-    let mut parts = clock.split(':').map(str::parse::<u64>);
-    let seconds = parts.try_fold(0, |sum, part| Some(sum * 60 + part.ok()?));
-    Some(Duration::from_secs(
-        days.parse::<u64>().ok()? * 86_400 + seconds?,
-    ))
+    scontrol::seconds(text.trim()).map(Duration::from_secs)
 }
 
 /// Whether slurmctld says that a job is no longer running; none if there is no answer.

@@ -8,8 +8,7 @@ use berth_host::announcement;
 use berth_host::{OnlineCpus, StateDir, machine_file};
 use berth_placement::Machine;
 
-use super::state;
-use crate::state_nodes::nodes_of;
+use super::state::{self, nodes_of};
 
 /// Looks for it.
 pub(super) fn find() -> Option<BerthNode> {

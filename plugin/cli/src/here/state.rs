@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use berth_host::kernel_text;
 use berth_host::state::DEFAULT_BASE;
+use berth_host::{announcement, kernel_text, machine_file};
 
 use super::conf;
-use crate::state_nodes::nodes_of;
+use crate::Failure;
 
 /// The variable that names it.
 pub(crate) const VARIABLE: &str = "BERTH_STATE_DIR";
@@ -86,6 +86,49 @@ fn of_command_line(line: &[u8]) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// The node asked for, or all that have written something.
+pub(crate) fn nodes_of(state_dir: &Path, asked: Option<&str>) -> Vec<String> {
+    if let Some(node) = asked {
+        return vec![node.into()];
+    }
+    let Ok(entries) = std::fs::read_dir(state_dir) else {
+        return Vec::new();
+    };
+    let is_node = |path: &Path| {
+        [machine_file::NAME, announcement::NAME]
+            .iter()
+            .any(|name| path.join(name).exists())
+    };
+    let mut nodes: Vec<_> = entries
+        .flatten()
+        .filter(|entry| is_node(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    nodes.sort();
+    nodes
+}
+
+/// The directory and the nodes of a command's options.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn asked(
+    dir: Option<&Path>,
+    node: Option<&str>,
+) -> Result<(PathBuf, Vec<String>), Failure> {
+    let dir = base(dir);
+    let nodes = nodes_of(&dir, node);
+    if nodes.is_empty() {
+        return Err(format!(
+            "no node keeps its state in {}; check that slurmd runs with berth, and give \
+         --state-dir if state_dir= is another directory",
+            dir.display()
+        )
+        .into());
+    }
+    Ok((dir, nodes))
 }
 
 #[cfg(test)]

@@ -101,10 +101,9 @@ fn subcommands(page: &mut Roff, command: &Command) {
     }
     page.control("SH", ["COMMANDS"]);
     for sub in subs {
-        page.control("TP", []);
-        page.text([bold(format!("berth-{}", sub.get_name())), roman("(1)")]);
         let about = sub.get_about().map(ToString::to_string);
-        page.text([roman(about.unwrap_or_default() + ".")]);
+        let name = vec![bold(format!("berth-{}", sub.get_name())), roman("(1)")];
+        entry(page, name, &(about.unwrap_or_default() + "."));
     }
 }
 
@@ -133,9 +132,14 @@ fn options(page: &mut Roff, command: &Command) {
     }
 }
 
-fn option(page: &mut Roff, arg: &Arg) {
+/// A name in a list with what it means.
+fn entry(page: &mut Roff, name: Vec<Inline>, meaning: &str) {
     page.control("TP", []);
-    page.text(names(arg));
+    page.text(name);
+    page.text([roman(meaning)]);
+}
+
+fn option(page: &mut Roff, arg: &Arg) {
     let values = values_of(arg.get_id().as_str());
     let text = arg
         .get_long_help()
@@ -144,7 +148,7 @@ fn option(page: &mut Roff, arg: &Arg) {
     let text = text.unwrap_or_default();
     // The values of the long help follow as a list.
     let text = text.split("\n\nValues:").next().unwrap_or_default();
-    page.text([roman(sentence(&text.replace("\n\n", " ")))]);
+    entry(page, names(arg), &sentence(&text.replace("\n\n", " ")));
     let defaults = arg
         .get_default_values()
         .iter()
@@ -177,9 +181,7 @@ fn option(page: &mut Roff, arg: &Arg) {
     }
     page.control("RS", []);
     for (word, rest, meaning) in list {
-        page.control("TP", []);
-        page.text([bold(word), italic(rest)]);
-        page.text([roman(sentence(&meaning))]);
+        entry(page, vec![bold(word), italic(rest)], &sentence(&meaning));
     }
     page.control("RE", []);
 }
@@ -284,9 +286,7 @@ fn after(page: &mut Roff, after: After) {
         page.control("SH", ["EXIT STATUS"]);
         for code in after.codes {
             let (number, meaning) = code.split_once(' ').unwrap_or((&code, ""));
-            page.control("TP", []);
-            page.text([bold(number)]);
-            page.text([roman(sentence(meaning))]);
+            entry(page, vec![bold(number)], &sentence(meaning));
         }
     }
     if !after.examples.is_empty() {
@@ -318,9 +318,7 @@ fn environment(page: &mut Roff, name: &str) {
     }
     page.control("SH", ["ENVIRONMENT"]);
     for (name, meaning) in all {
-        page.control("TP", []);
-        page.text([bold(name)]);
-        page.text([roman(meaning)]);
+        entry(page, vec![bold(name)], meaning);
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use berth_answer::args::{Format, PlanArgs, shortened};
+use berth_answer::args::{Format, PlanArgs, in_one_line};
 use berth_answer::plan::{self, Answer};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
@@ -57,11 +57,7 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
     }
     output.flush()?;
     say::facts(&run.facts);
-    Ok(if run.failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(crate::exit_code(run.failed))
 }
 
 fn unread(path: &Path, why: &io::Error) -> Unreadable {
@@ -126,11 +122,7 @@ fn key(args: &Question) -> (String, String) {
 /// A reason in one line: clap's own text is without its usage reminder.
 fn reason(why: Unread) -> String {
     match why {
-        Unread::Options(why) => {
-            let text = shortened(why).to_string();
-            let line = text.lines().next().unwrap_or_default();
-            line.trim_start_matches("error: ").to_string()
-        }
+        Unread::Options(why) => in_one_line(why),
         Unread::Line(why) => text::short(&why.to_string()).into_owned(),
     }
 }

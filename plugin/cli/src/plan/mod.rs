@@ -54,10 +54,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     print(&question, &on, &step)?;
-    Ok(match step.refuses_a_step() {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    Ok(crate::exit_code(step.refuses_a_step()))
 }
 
 /// The question that was typed.

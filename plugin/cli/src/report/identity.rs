@@ -5,6 +5,8 @@ use std::env::var;
 use std::fs::File;
 use std::io::Read;
 
+use berth_srun::node_counts::each_node;
+
 /// More than an environment has.
 const MOST_ENVIRONMENT: u64 = 4 << 20;
 
@@ -31,16 +33,24 @@ impl Identity {
     /// From the environment; a process on its own is the only task.
     pub(crate) fn of_this_task() -> Self {
         let known = from_mpirun().or_else(from_slurm).or_else(from_script);
-        known.unwrap_or_else(|| Self {
+        known.unwrap_or_else(|| {
+            let meeting = format!("alone-{}", std::process::id());
+            Self::alone(host(), meeting, false)
+        })
+    }
+
+    /// The only task.
+    fn alone(host: String, meeting: String, is_slurms: bool) -> Self {
+        Self {
             task: 0,
             local: 0,
             local_count: 1,
-            host: host(),
+            host,
             node: 0,
             node_count: 1,
-            meeting: format!("alone-{}", std::process::id()),
-            is_slurms: false,
-        })
+            meeting,
+            is_slurms,
+        }
     }
 }
 
@@ -95,16 +105,8 @@ fn from_script() -> Option<Identity> {
     let host = var("SLURMD_NODENAME").ok()?;
     // An srun's tasks have a number of their step, and the shell of salloc has no plan.
     let is_script = var("SLURM_STEP_ID").is_err() && var("BERTH_BOUND").is_ok();
-    Some(Identity {
-        task: 0,
-        local: 0,
-        local_count: 1,
-        meeting: format!("{job}.batch-{host}"),
-        host,
-        node: 0,
-        node_count: 1,
-        is_slurms: is_script,
-    })
+    let meeting = format!("{job}.batch-{host}");
+    Some(Identity::alone(host, meeting, is_script))
 }
 
 /// mpirun gives the number of ranks, but not of nodes: if there are more ranks than here, there are
@@ -146,18 +148,7 @@ fn host() -> String {
 
 /// One node's number of a list such as `4(x2),3`.
 fn of_node(counts: &str, node: u32) -> Option<u32> {
-    let mut left = node;
-    for part in counts.split(',') {
-        let (count, times) = match part.split_once("(x") {
-            Some((count, times)) => (count, times.trim_end_matches(')').parse().ok()?),
-            None => (part, 1),
-        };
-        if left < times {
-            return count.parse().ok();
-        }
-        left -= times;
-    }
-    None
+    each_node(counts)?.each().nth(node as usize)
 }
 
 #[cfg(test)]

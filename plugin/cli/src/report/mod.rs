@@ -5,21 +5,24 @@
 mod gather;
 mod identity;
 mod meeting;
-mod merge;
 mod read;
 mod show;
 mod threads;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use crate::Failure;
+use berth_answer::columns::write_rows;
+
 use crate::args::{ReportArgs, ReportFormat};
 use crate::say;
+use crate::{Failure, Unreadable};
 use gather::{Gathered, gather};
 use identity::Identity;
+use show::{Row, rows};
 
 /// When each node's block is written.
 const TURN: Duration = Duration::from_millis(20);
@@ -31,15 +34,12 @@ const LAST_TURN: Duration = Duration::from_secs(2);
 /// A program that does not start, a kernel that does not answer, an output that cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if let Some(file) = &args.merge {
-        return merge::run(args, file);
+        return merged(args, file);
     }
     let me = Identity::of_this_task();
     let Some(mut program) = start(&args.program)? else {
         let deviates = report(args, &me, None)?;
-        return Ok(match deviates && args.check {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
-        });
+        return Ok(crate::exit_code(deviates && args.check));
     };
     thread::sleep(Duration::from_secs_f64(args.after));
     // The task exists for the program, which goes on even if the report fails.
@@ -95,4 +95,45 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 /// Formats that berth itself reads again.
 fn is_json(args: &ReportArgs) -> bool {
     args.format == ReportFormat::Json
+}
+
+/// Runs it.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+fn merged(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
+    let text = match file.as_os_str() == "-" {
+        true => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text)?;
+            text
+        }
+        false => std::fs::read_to_string(file).map_err(|why| {
+            Unreadable(format!("--merge {} cannot be read: {why}", file.display()))
+        })?,
+    };
+    let mut tasks = Vec::new();
+    // What the program wrote between the lines is not ours; srun --label stands before them.
+    for line in text
+        .lines()
+        .filter(|line| line.contains("\"berth-report\""))
+    {
+        let from = line.find('{').unwrap_or_default();
+        let row: Row = serde_json::from_str(&line[from..]).map_err(|why| {
+            Unreadable(format!(
+                "a line does not have the form of berth report --format json: {why}"
+            ))
+        })?;
+        tasks.push(row);
+    }
+    if tasks.is_empty() {
+        let why = "the input has no report; make one with srun … berth report --format json";
+        return Err(Unreadable(why.into()).into());
+    }
+    tasks.sort_by_key(|row| row.task.task);
+    let deviates = tasks.iter().any(|row| !row.as_planned);
+    let mut out = say::foreign_output();
+    write_rows(&mut out, say::width(None), &rows(&tasks, true))?;
+    out.flush()?;
+    Ok(crate::exit_code(deviates && args.check))
 }

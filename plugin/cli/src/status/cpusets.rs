@@ -17,7 +17,6 @@ use super::free;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::say;
-use berth_answer::columns::write_rows;
 use berth_answer::json;
 
 /// One node. JSON has all of it.
@@ -90,12 +89,11 @@ const HEADS: [&str; 6] = [
 
 fn table(rooms: &[Room], out: &mut impl Write) -> io::Result<()> {
     let heads = std::iter::once("HOSTNAME").chain(HEADS);
-    let mut rows = vec![heads.map(String::from).collect()];
-    rows.extend(rooms.iter().map(|room| {
+    let rows = rooms.iter().map(|room| {
         let name = std::iter::once(room.node.clone());
-        name.chain(room.cells()).collect::<Vec<_>>()
-    }));
-    write_rows(out, say::width(None), &rows)
+        name.chain(room.cells()).collect()
+    });
+    say::table(out, heads, rows)
 }
 
 impl Room {
@@ -139,11 +137,7 @@ impl Room {
 
     fn details(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "HOST: {}", self.node)?;
-        write_rows(
-            out,
-            say::width(None),
-            &[HEADS.map(String::from).to_vec(), self.cells().to_vec()],
-        )?;
+        say::table(out, HEADS, [self.cells().to_vec()])?;
         let free = match self.free_cpus.as_str() {
             "" => "NO FREE CPUS",
             list => list,

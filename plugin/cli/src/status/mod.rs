@@ -5,18 +5,19 @@
 mod cpusets;
 mod free;
 mod live;
-mod metrics;
 mod pools;
 
 use berth_placement::sets::count::counted;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 use berth_host::announcement;
 use berth_host::ledger::{Entry, Kind, Task, look, public};
+use berth_host::metrics::{Facts, Metrics, State, text};
 use berth_host::{StateDir, machine_file, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
 use nix::unistd::{Uid, User};
@@ -25,9 +26,8 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
+use crate::here::state;
 use crate::say;
-use crate::state_nodes::{no_nodes, nodes_of};
-use berth_answer::columns::{write_named, write_rows};
 use berth_answer::json;
 use berth_answer::plan::socket_kind;
 
@@ -90,11 +90,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 }
 
 fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
-    let base = crate::here::state::base(args.state_dir.as_deref());
-    let nodes = nodes_of(&base, args.node.as_deref());
-    if nodes.is_empty() {
-        return Err(no_nodes(&base));
-    }
+    let (base, nodes) = state::asked(args.state_dir.as_deref(), args.node.as_deref())?;
     if args.cpusets {
         return cpusets::once(args, &base, &nodes, out);
     }
@@ -102,7 +98,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
         return pools::once(args, &base, &nodes, out);
     }
     if args.metrics {
-        return metrics::once(&base, &nodes, out);
+        return metrics(&base, &nodes, out);
     }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());
@@ -231,14 +227,14 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
         writeln!(out, "{counts}, in use {in_use}")?;
     } else {
         writeln!(out, "{counts}")?;
-        write_named(out, say::width(None), "in use", in_use)?;
+        say::named(out, "in use", in_use)?;
     }
     if !node.reserved.is_empty() {
-        write_named(out, say::width(None), "reserved", &node.reserved)?;
+        say::named(out, "reserved", &node.reserved)?;
     }
     if !node.cpusets.is_empty() {
         let held = format!("{} (in use, also where no step is bound)", node.cpusets);
-        write_named(out, say::width(None), "cpusets", &held)?;
+        say::named(out, "cpusets", &held)?;
     }
     if node.steps.is_empty() {
         return writeln!(out, "no step is bound by --binding");
@@ -252,8 +248,7 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
         "binding",
         "state",
     ];
-    let mut rows = vec![heads.map(String::from).to_vec()];
-    rows.extend(node.steps.iter().map(|step| {
+    let rows = node.steps.iter().map(|step| {
         vec![
             format!("{}.{}", step.job, step.step),
             step.user.clone(),
@@ -263,6 +258,40 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
             step.binding.clone(),
             step.state.into(),
         ]
-    }));
-    write_rows(out, say::width(None), &rows)
+    });
+    say::table(out, heads, rows)
+}
+
+/// Writes them; a node on which nothing could be counted yet has only zeros.
+fn metrics(base: &Path, nodes: &[String], out: &mut impl Write) -> Result<(), Failure> {
+    let node = |name: &String| {
+        let dir = StateDir::new(base, name)?;
+        Ok((facts(name, &dir), Metrics::read(&dir).unwrap_or_default()))
+    };
+    let nodes: Result<Vec<_>, Failure> = nodes.iter().map(node).collect();
+    out.write_all(text(&nodes?).as_bytes())?;
+    Ok(())
+}
+
+/// What slurmd has announced, and whether berth is switched off now.
+fn facts(name: &str, dir: &StateDir) -> Facts {
+    let words = announcement::read(dir).unwrap_or_default();
+    let works = words.is_task_plugin || words.serves_binding_only;
+    let settings = words.settings.split(' ');
+    let of_compat = settings.filter(|word| {
+        ["compat=", "fixes="]
+            .iter()
+            .any(|key| word.starts_with(key))
+    });
+    let compat = of_compat.collect::<Vec<_>>().join(" ");
+    Facts {
+        node: name.into(),
+        version: words.berth,
+        compat: compat.trim_start_matches("compat=").into(),
+        state: match works {
+            _ if dir.is_off() => State::Off,
+            true => State::Working,
+            false => State::Inert,
+        },
+    }
 }

@@ -17,7 +17,6 @@ use super::live::{Live, rounded};
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::say;
-use berth_answer::columns::write_rows;
 use berth_answer::json;
 
 /// What the kernel does not count.
@@ -168,8 +167,7 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
         "DELIVERED",
         "WAITED",
     ];
-    let mut rows = vec![heads.map(String::from).to_vec()];
-    rows.extend(all.iter().map(|row| {
+    let rows = all.iter().map(|row| {
         let partition = match row.partition.as_str() {
             "" => "-",
             name => name,
@@ -186,8 +184,8 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
             delivered(row),
             waited(row),
         ]
-    }));
-    write_rows(out, say::width(None), &rows)
+    });
+    say::table(out, heads, rows)
 }
 
 fn or_dash(number: Option<usize>) -> String {

@@ -2,7 +2,6 @@
 //! for each core and each device, a picture; CPUs that are offline, isolated or not allowed are
 //! shown as such.
 
-mod known;
 mod table;
 
 use std::io::Write;
@@ -14,10 +13,11 @@ use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
 use crate::{Failure, devices, here, say};
+use berth_answer::json;
 use berth_answer::picture::svg::{self, Caption};
 use berth_answer::picture::{self as pictures, Picture};
 use berth_answer::plan::socket_kind;
-use berth_answer::topo::{Apart, Document};
+use berth_answer::topo::{Apart, Document, Known};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -27,8 +27,8 @@ const KERNEL: &str = "/sys/devices/system/cpu";
 /// # Errors
 /// A machine that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
-    if args.machine == known::LIST {
-        known::write(args.format)?;
+    if args.machine == LIST {
+        write_known(args.format)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut found = here::discovered(&args.machine)?;
@@ -111,4 +111,46 @@ fn picture(found: &Discovered, kind: SocketKind, offline: &CpuSet) -> String {
 fn draw(machine: &Machine, kind: SocketKind) -> Picture<'_> {
     let cells = pictures::numbers(machine, machine.isolated());
     Picture::new(machine, kind, None, cells).with(machine.devices().iter())
+}
+
+/// The word in the place of a machine.
+const LIST: &str = "list";
+
+fn line_of(known: &Known) -> String {
+    let shape = [
+        known.sockets,
+        known.cores_per_socket,
+        known.threads_per_core,
+    ];
+    let shape = shape.map(|count| count.to_string()).join(":");
+    let counts = [known.numa_nodes, known.l3_caches, known.gpus];
+    line(
+        [known.name, &shape],
+        counts.map(|count| count.to_string()),
+        known.words,
+    )
+}
+
+/// A line of the list. A name is never broken, because it is copied.
+fn line(names: [&str; 2], [numa, caches, gpus]: [String; 3], words: &str) -> String {
+    let [name, shape] = names;
+    format!("{name:<16}  {shape:<6}  {numa:<4}  {caches:<2}  {gpus:<4}  {words}")
+}
+
+/// Prints them.
+///
+/// # Errors
+/// An output that cannot be written.
+fn write_known(format: TopoFormat) -> Result<(), Failure> {
+    let all = Known::all();
+    if format == TopoFormat::Json {
+        return json::write(&mut say::output(), "berth-machines", "machines", &all);
+    }
+    let mut out = say::text_output();
+    let counts = ["NUMA", "L3", "GPUs"].map(String::from);
+    writeln!(out, "{}", line(["name", "S:C:T"], counts, "node"))?;
+    for one in &all {
+        writeln!(out, "{}", line_of(one))?;
+    }
+    Ok(out.flush()?)
 }

@@ -8,7 +8,6 @@ use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, Soc
 use super::document;
 use crate::Failure;
 use crate::say;
-use berth_answer::columns::{write_named, write_rows};
 use berth_answer::topo::{Apart, DeviceRow, Document, Kind};
 
 pub(super) fn write(
@@ -43,18 +42,16 @@ pub(super) fn write(
     lines.extend(kinds(&all).into_iter().map(|line| ("core kind", line)));
     lines.extend(all.notes.iter().map(|note| ("note", note.clone())));
     for (name, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-        write_named(out, say::width(None), name, text)?;
+        say::named(out, name, text)?;
     }
     writeln!(out)?;
-    write_rows(
-        out,
-        say::width(None),
-        &cores(&all, &forbidden, machine.isolated(), &apart.offline),
-    )?;
+    let heads = ["core", "socket", "NUMA", "CPUs", ""];
+    let cores = cores(&all, &forbidden, machine.isolated(), &apart.offline);
+    say::table(out, heads, cores)?;
     let devices = devices(&all);
-    if devices.len() > 1 {
+    if !devices.is_empty() {
         writeln!(out)?;
-        write_rows(out, say::width(None), &devices)?;
+        say::table(out, ["device", "PCI", "names", "NUMA", "CPUs"], devices)?;
     }
     Ok(())
 }
@@ -104,11 +101,7 @@ fn cores(
     isolated: &CpuSet,
     offline: &CpuSet,
 ) -> Vec<Vec<String>> {
-    let mut rows = vec![
-        ["core", "socket", "NUMA", "CPUs", ""]
-            .map(String::from)
-            .to_vec(),
-    ];
+    let mut rows = Vec::new();
     for core in &all.cores {
         let cpus: CpuSet = core.cpus.iter().copied().map(CpuId).collect();
         let marks = [
@@ -130,34 +123,24 @@ fn cores(
         ]);
     }
     // As lscpu has them: the kernel no longer says which core they are of.
-    for cpu in offline.iter() {
-        let dash = || "-".to_string();
-        rows.push(vec![
-            dash(),
-            dash(),
-            dash(),
-            cpu.to_string(),
-            "offline".into(),
-        ]);
-    }
+    let row = |cpu: CpuId| ["-", "-", "-", &cpu.to_string(), "offline"].map(String::from);
+    rows.extend(offline.iter().map(|cpu| row(cpu).to_vec()));
     rows
 }
 
 /// A row for each device that tasks may want to be near.
 fn devices(all: &Document) -> Vec<Vec<String>> {
-    let head = ["device", "PCI", "names", "NUMA", "CPUs"].map(String::from);
-    let mut rows = vec![head.to_vec()];
     let near = |device: &&DeviceRow| device.kind != DeviceKind::Other.name();
-    for device in all.devices.iter().filter(near) {
-        rows.push(vec![
+    let row = |device: &DeviceRow| {
+        vec![
             device.kind.into(),
             device.pci.clone().unwrap_or_default(),
             device.names.join(","),
             number(device.numa_node),
             device.cpus.clone(),
-        ]);
-    }
-    rows
+        ]
+    };
+    all.devices.iter().filter(near).map(row).collect()
 }
 
 fn number(node: Option<u32>) -> String {

@@ -197,8 +197,5 @@ fn show(args: &Asked, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
             folder.path.display()
         ));
     }
-    Ok(match verdict.best {
-        Some(_) => ExitCode::SUCCESS,
-        None => ExitCode::FAILURE,
-    })
+    Ok(crate::exit_code(verdict.best.is_none()))
 }

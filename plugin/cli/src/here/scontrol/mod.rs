@@ -1,7 +1,7 @@
 //! slurmctld's word on a job: its fields, and the cores, memory and generic resources that it has on each
 //! of its nodes (`scontrol show job -d`).
 
-mod gpus;
+pub(crate) mod gres;
 mod lines;
 mod record;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use berth_answer::world::OnNode;
 
 use super::child;
-pub(crate) use record::{Job, Part};
+pub(crate) use record::{Job, Part, seconds};
 
 /// A job of ten thousand unlike nodes has far less.
 const MOST: u64 = 4 << 20;
@@ -40,7 +40,7 @@ fn on_node((name, part): (String, &Part)) -> OnNode {
     OnNode {
         name,
         cpus: part.cpus(),
-        gpus: gpus::gpus(&part.gres),
+        gpus: gres::gpus(&part.gres),
     }
 }
 

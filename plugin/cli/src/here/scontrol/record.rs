@@ -132,22 +132,16 @@ fn between<'a>(line: &'a str, from: &str, to: &str) -> Option<&'a str> {
 }
 
 /// `1-02:03:04`, `02:03:04`; none for UNLIMITED and Partition_Limit.
-fn seconds(text: &str) -> Option<u64> {
-    let (days, time) = match text.split_once('-') {
-        Some((days, time)) => (days.parse::<u64>().ok()?, time),
-        None => (0, text),
-    };
-    let parts: Vec<u64> = time
-        .split(':')
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let [hours, minutes, seconds] = parts.as_slice() else {
-        return None;
-    };
-    let hours = days.checked_mul(24)?.checked_add(*hours)?;
-    let minutes = hours.checked_mul(60)?.checked_add(*minutes)?;
-    minutes.checked_mul(60)?.checked_add(*seconds)
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let parts = clock.split(':').map(str::parse::<u64>);
+    let seconds = parts
+        .map(Result::ok)
+        .try_fold(0, |sum: u64, part| sum.checked_mul(60)?.checked_add(part?))?;
+    days.parse::<u64>()
+        .ok()?
+        .checked_mul(86_400)?
+        .checked_add(seconds)
 }
 
 #[cfg(test)]

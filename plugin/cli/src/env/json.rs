@@ -3,11 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::super::facts::{Facts, Host};
-use super::super::statements::{Statement, of};
+use super::facts::{Facts, Host};
+use super::statements::{Statement, of};
 use crate::Failure;
 use crate::args::EnvMode;
-use berth_answer::json;
 
 #[derive(Serialize)]
 struct Document {
@@ -34,11 +33,7 @@ const NUMBERS: [&str; 13] = [
 ];
 
 /// The document, with the same values in the same order as the statements.
-pub(in crate::env) fn text(
-    mode: EnvMode,
-    facts: &Facts,
-    only: Option<&Host>,
-) -> Result<String, Failure> {
+pub(super) fn text(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Result<String, Failure> {
     let hosts: Vec<&Host> = match only {
         Some(host) => vec![host],
         None => facts.hosts.iter().collect(),
@@ -60,7 +55,7 @@ pub(in crate::env) fn text(
         hosts: hosts.iter().map(of_host).collect(),
     };
     let mut text = Vec::new();
-    json::write_all(&mut text, "berth-env", &document)?;
+    berth_answer::json::write_all(&mut text, "berth-env", &document)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
