@@ -4,15 +4,26 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use berth_placement::CpuSet;
 use berth_tests::{Cluster, Done, command};
 use serde_json::Value;
 
-/// One node with two CPUs.
+/// One node with two cores or more.
 fn cluster() -> Option<Cluster> {
     berth_tests::two_cpus().then(|| Cluster::builder().plugstack(Some("")).up())
 }
 
-const CPUS: &str = "cpus=$(sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status)\n";
+/// What a program knows of itself: its CPUs, and those of the core of the first one.
+const CPUS: &str = "cpus=$(sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status)\n\
+                    core=$(cat /sys/devices/system/cpu/cpu${cpus%%[-,]*}/topology/thread_siblings_list)\n";
+
+/// The hardware threads of this machine's cores.
+fn threads_of_core() -> usize {
+    let file = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let list = CpuSet::from_list(text.trim()).unwrap_or_default();
+    list.count().max(1)
+}
 
 struct Tuned {
     done: Done,
@@ -20,7 +31,7 @@ struct Tuned {
 }
 
 impl Tuned {
-    /// Tunes a program, in a job of two tasks.
+    /// Tunes a program, in a job of two tasks with a core each.
     fn of(cluster: &Cluster, name: &str, program: &str, options: &[&str], line: &str) -> Self {
         let path = cluster.folder().join(name);
         fs::write(&path, format!("#!/bin/bash\n{CPUS}{program}\n")).unwrap();
@@ -30,7 +41,8 @@ impl Tuned {
         let line = line.replace("APP", &path.display().to_string());
         let berth = command();
         let berth = berth.to_string_lossy();
-        let words = ["-Q", "-n2", &*berth, "tune", &folder_option];
+        let core = format!("-c{}", threads_of_core());
+        let words = ["-Q", "-n2", &core, &*berth, "tune", &folder_option];
         let done = cluster.run("salloc", &[&words, options, &[&line]].concat());
         let text = fs::read_to_string(folder.join("result.json"));
         let text = text.unwrap_or_else(|why| panic!("{name}: {why} {done:#?}"));
@@ -64,9 +76,8 @@ const SCORE: [&str; 3] = ["--metric=score ([0-9]+)", "--higher", "--repeat=3"];
 #[test]
 fn the_line_that_is_best_by_construction_is_named() {
     let Some(cluster) = cluster() else { return };
-    // Each task wants one CPU of its own; today's line gives it all.
-    let alone =
-        "case $cpus in *[-,]*) s=10;; *) s=20;; esac; [ $SLURM_PROCID != 0 ] || echo score $s";
+    // Each task wants one core of its own; today's line gives it all.
+    let alone = "[ $cpus = $core ] && s=20 || s=10; [ $SLURM_PROCID != 0 ] || echo score $s";
     let found = Tuned::of(
         &cluster,
         "alone",
@@ -80,8 +91,7 @@ fn the_line_that_is_best_by_construction_is_named() {
         found.fastest()
     );
     // Each task wants all CPUs; today's line gives it one.
-    let wide =
-        "case $cpus in *[-,]*) s=20;; *) s=10;; esac; [ $SLURM_PROCID != 0 ] || echo score $s";
+    let wide = "[ $cpus = $core ] && s=10 || s=20; [ $SLURM_PROCID != 0 ] || echo score $s";
     let found = Tuned::of(&cluster, "wide", wide, &SCORE, "srun -n2 APP");
     assert!(
         found.fastest().contains("--cpu-bind=none"),
@@ -89,20 +99,28 @@ fn the_line_that_is_best_by_construction_is_named() {
         found.fastest()
     );
     // The order matters: the first task wants the last CPU.
-    let order = "[ $SLURM_PROCID != 0 ] || { [ $cpus = 1 ] && echo score 20 || echo score 10; }";
-    let also = [&SCORE[..], &["--also=--cpu-bind=map_cpu:1,0"]].concat();
-    let found = Tuned::of(&cluster, "order", order, &also, "srun -n2 APP");
+    let last = 2 * threads_of_core() - 1;
+    let order = format!(
+        "[ $SLURM_PROCID != 0 ] || {{ [ $cpus = {last} ] && echo score 20 || echo score 10; }}"
+    );
+    let swapped = format!("--also=--cpu-bind=map_cpu:{last},0");
+    let also = [&SCORE[..], &[&swapped]].concat();
+    let found = Tuned::of(&cluster, "order", &order, &also, "srun -n2 APP");
     assert!(
-        found.fastest().contains("map_cpu:1,0"),
+        found.fastest().contains(&format!("map_cpu:{last},0")),
         "{}",
         found.fastest()
     );
     // The threads of a task: one for each CPU that it requests, with places.
-    let threads =
-        "[ \"$OMP_NUM_THREADS\" = 2 ] && [ $cpus = 0-1 ] && echo score 20 || echo score 10";
-    let found = Tuned::of(&cluster, "threads", threads, &SCORE, "srun -n1 -c2 APP");
+    let all = 2 * threads_of_core();
+    let threads = format!(
+        "[ \"$OMP_NUM_THREADS\" = {all} ] && [ $cpus = 0-{} ] && echo score 20 || echo score 10",
+        all - 1
+    );
+    let line = format!("srun -n1 -c{all} APP");
+    let found = Tuned::of(&cluster, "threads", &threads, &SCORE, &line);
     assert!(
-        found.fastest().contains("OMP_NUM_THREADS=2"),
+        found.fastest().contains(&format!("OMP_NUM_THREADS={all}")),
         "{}",
         found.fastest()
     );
@@ -147,7 +165,7 @@ fn what_slurm_refuses_is_a_row_and_its_own_job_has_a_table() {
     // The step needs another shape of job.
     let options = [
         &SCORE[..],
-        &["--only=-c4", "--only=--mpi=none --cpu-bind=none"],
+        &["--only=-c64", "--only=--mpi=none --cpu-bind=none"],
     ]
     .concat();
     let found = Tuned::of(
