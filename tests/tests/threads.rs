@@ -101,7 +101,12 @@ fn slurmstepd_has_as_many_threads_as_with_task_none() {
     let expected = of_step(&none, &[], None);
     drop(none);
     let cluster = up("task/berth");
-    for options in [&["--cpu-bind=cores"][..], &["--binding=linear:1"]] {
+    for options in [
+        &["--cpu-bind=cores"][..],
+        &["--binding=linear:1"],
+        &["--cpuset=NCPUS=1"],
+        &["--confine"],
+    ] {
         assert_eq!(of_step(&cluster, options, Some(expected)), expected);
     }
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod env;
 mod here;
 mod man;
+mod node;
 mod plan;
 mod reload;
 mod report;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(args),
         Command::Env(args) => env::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Node(args) => node::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),

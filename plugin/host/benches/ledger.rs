@@ -58,7 +58,7 @@ fn live(number: u32) {
     let mut session = ledger.session(PATIENCE).expect("the ledger");
     let mut held = session.hold(entry).expect("a written entry");
     drop(session);
-    held.set_task(std::process::id() as i32)
+    held.started(std::process::id() as i32, Vec::new())
         .expect("a written entry");
     println!("ready");
     std::thread::sleep(Duration::from_secs(600));

@@ -1,17 +1,18 @@
 //! The kernel's word on this process's job: the cgroups in which slurmstepd put it, their CPUs, and the
 //! job's limits of memory. No user can leave them or make them by name outside Slurm's own folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use berth_placement::CpuSet;
 
+use crate::cgroup::{Mounts, Place, Version};
 use crate::kernel_text;
 
 /// Version 1 writes this or a little less for no limit (`PAGE_COUNTER_MAX` pages).
 const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
 
 /// The end of the name of the cgroup in which version 2 keeps all jobs.
-const SCOPE: &str = "slurmstepd.scope/";
+const SCOPE: &str = "slurmstepd.scope";
 const SLUID_DIGITS: usize = 13;
 
 /// This process's place among Slurm's cgroups.
@@ -42,98 +43,71 @@ pub struct Limits {
 /// does not stand: then the job is the one that the caller takes it for, from Slurm's variables.
 #[must_use]
 pub fn of_this_process(taken_for: Option<u32>) -> Option<Confined> {
-    let own = kernel_text::read("/proc/self/cgroup").ok()?;
-    let mounts = kernel_text::read("/proc/self/mountinfo").ok()?;
-    read(&own, &mounts, taken_for)
+    let mounts = Mounts::read().ok()?;
+    read(|controller| JobPlace::own(&mounts, controller), taken_for)
 }
 
 /// Reads the limits alone, for a process of that job.
 #[must_use]
 pub fn limits_of_this_process(job: u32) -> Limits {
-    let own = kernel_text::read("/proc/self/cgroup").unwrap_or_default();
-    match Place::of(&own, "memory") {
-        Some(place) if place.job.is_none_or(|found| found == job) => {
-            let mounts = kernel_text::read("/proc/self/mountinfo").unwrap_or_default();
-            limits(&place, &mounts).unwrap_or_default()
-        }
-        _ => Limits::default(),
-    }
+    let mounts = Mounts::read().unwrap_or_default();
+    let own = JobPlace::own(&mounts, "memory");
+    let own = own.filter(|own| own.number.is_none_or(|found| found == job));
+    own.map(|own| limits(&own.job)).unwrap_or_default()
 }
 
 /// The cgroup of a job in the hierarchy of one controller.
-struct Place<'a> {
-    is_v1: bool,
-    controller: &'a str,
-    /// The path of the job's cgroup.
-    path: &'a str,
-    /// The job's number, where the path has it.
-    job: Option<u32>,
-    step: Option<&'a str>,
+struct JobPlace {
+    job: Place,
+    /// The job's number, where the folder has it.
+    number: Option<u32>,
+    step: Option<String>,
 }
 
-impl<'a> Place<'a> {
-    /// Version 1 has a hierarchy for each controller, version 2 has one for everything.
-    fn of(own: &'a str, controller: &'a str) -> Option<Self> {
-        let lines = || {
-            own.lines()
-                .filter_map(|line| line.split_once(':')?.1.split_once(':'))
+impl JobPlace {
+    fn own(mounts: &Mounts, controller: &str) -> Option<Self> {
+        Self::first(|name| Place::in_hierarchy(0, mounts, name).ok(), controller)
+    }
+
+    /// In the controller's hierarchy; where Slurm leaves that alone, in the unified one, or in another of version 1.
+    fn first(place: impl Fn(&str) -> Option<Place>, controller: &str) -> Option<Self> {
+        let mut all = [controller, "", "cpuset", "memory", "freezer"].into_iter();
+        all.find_map(|name| Self::of(&place(name)?))
+    }
+
+    /// Of a process that lives there: `…/job_7/step_0/user/task_1`, or `…/slurmstepd.scope/s6XSM80ABJSZ00/step_0/…`.
+    fn of(place: &Place) -> Option<Self> {
+        let number = |name: &str| name.strip_prefix("job_")?.parse::<u32>().ok();
+        let folders = place.folders();
+        let is_job = |(at, name): &(usize, &String)| {
+            let above = at.checked_sub(1).and_then(|above| folders.get(above));
+            let of_scope = above.is_some_and(|above| above.ends_with(SCOPE));
+            number(name).is_some() || of_scope && is_sluid(name)
         };
-        let v1 = lines().find(|(names, _)| names.split(',').any(|name| name == controller));
-        let is_in_job = |path: &str| split(path).is_some();
-        let (is_v1, path) = match v1.filter(|(_, path)| is_in_job(path)) {
-            Some((_, path)) => (true, path),
-            None => (false, lines().find(|(_, path)| is_in_job(path))?.1),
-        };
-        let (path, job, step) = split(path)?;
+        let (at, name) = folders.iter().enumerate().find(is_job)?;
+        let step = folders
+            .get(at + 1)
+            .and_then(|step| step.strip_prefix("step_"));
         Some(Self {
-            is_v1,
-            controller,
-            path,
-            job,
-            step,
+            number: number(name),
+            job: place.above(folders.len() - at - 1),
+            step: step.map(String::from),
         })
     }
-
-    /// The folder of a cgroup of this hierarchy.
-    fn folder(&self, mounts: &str, path: &str) -> Option<PathBuf> {
-        mounted(mounts, self.is_v1.then_some(self.controller), path)
-    }
 }
 
-fn read(own: &str, mounts: &str, taken_for: Option<u32>) -> Option<Confined> {
-    let place = Place::of(own, "cpuset")?;
-    let cpus = |path: &str| confining(&place.folder(mounts, path)?, place.is_v1);
-    let step_path = place.step.map(|step| format!("{}/step_{step}", place.path));
-    let of_memory = Place::of(own, "memory").filter(|memory| memory.job == place.job);
+fn read(own: impl Fn(&str) -> Option<JobPlace>, taken_for: Option<u32>) -> Option<Confined> {
+    let place = own("cpuset")?;
+    let step = place.step.as_ref();
+    let step = step.and_then(|step| confining(&place.job.below(&format!("step_{step}"))));
+    let of_memory = own("memory").filter(|memory| memory.number == place.number);
     Some(Confined {
-        job: place.job.or(taken_for)?,
-        step: place.step.map(String::from),
-        job_cpus: cpus(place.path),
-        step_cpus: step_path.and_then(|path| cpus(&path)),
-        limits: of_memory
-            .and_then(|memory| limits(&memory, mounts))
-            .unwrap_or_default(),
+        job: place.number.or(taken_for)?,
+        step_cpus: step,
+        job_cpus: confining(&place.job),
+        limits: of_memory.map(|own| limits(&own.job)).unwrap_or_default(),
+        step: place.step,
     })
-}
-
-/// The path of the job's cgroup, its number if it stands there, and the step's name: `…/job_7/step_0/user/task_1`,
-/// or `…/slurmstepd.scope/s6XSM80ABJSZ00/step_0/…`.
-fn split(path: &str) -> Option<(&str, Option<u32>, Option<&str>)> {
-    let (end, job) = match path.split_once("/job_") {
-        Some((before, rest)) => {
-            let number = rest.split('/').next()?;
-            let end = before.len() + "/job_".len() + number.len();
-            (end, Some(number.parse().ok()?))
-        }
-        None => {
-            let (before, rest) = path.split_once(SCOPE)?;
-            let name = rest.split('/').next().filter(|name| is_sluid(name))?;
-            (before.len() + SCOPE.len() + name.len(), None)
-        }
-    };
-    let (path, inside) = path.split_at_checked(end)?;
-    let name = inside.trim_start_matches('/').split('/').next()?;
-    Some((path, job, name.strip_prefix("step_")))
 }
 
 /// Whether a folder has such a name: `s` and thirteen digits of Crockford's base 32.
@@ -146,65 +120,47 @@ fn is_sluid(name: &str) -> bool {
     })
 }
 
-/// The folder of a cgroup: its path below the root that is mounted, of version 1 for that controller.
-fn mounted(mounts: &str, v1: Option<&str>, path: &str) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut kind = kind.split(' ');
-        let (name, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
-        let fits = match v1 {
-            Some(controller) => {
-                name == "cgroup" && options.split(',').any(|word| word == controller)
-            }
-            None => name == "cgroup2",
-        };
-        let mut fields = place.split(' ').skip(3);
-        let (root, point) = (fields.next()?, fields.next()?);
-        let below = path.strip_prefix(root.trim_end_matches('/'))?;
-        fits.then(|| Path::new(point).join(below.trim_start_matches('/')))
-    })
-}
-
 /// The CPUs to which a cgroup confines its processes; `None` where nobody has set any. In version 1
 /// every folder has a list; it says something only if it is shorter than the root's.
-fn confining(folder: &Path, is_v1: bool) -> Option<CpuSet> {
+fn confining(place: &Place) -> Option<CpuSet> {
+    let folder = place.path();
     let list = |folder: &Path, name: &str| {
         let text = kernel_text::read(folder.join(name)).ok()?;
         CpuSet::from_list(text.trim())
             .ok()
             .filter(|cpus| !cpus.is_empty())
     };
-    let set = list(folder, "cpuset.cpus")?;
-    if is_v1 {
+    let set = list(&folder, "cpuset.cpus")?;
+    if place.version == Version::V1 {
         let root = folder
             .ancestors()
             .take_while(|path| path.join("cpuset.cpus").exists());
         let all = list(root.last()?, "cpuset.cpus")?;
         return (set != all).then_some(set);
     }
-    list(folder, "cpuset.cpus.effective").or(Some(set))
+    list(&folder, "cpuset.cpus.effective").or(Some(set))
 }
 
 /// The limits of the job's cgroup. Version 1 limits memory and swap space together.
-fn limits(place: &Place<'_>, mounts: &str) -> Option<Limits> {
-    let folder = place.folder(mounts, place.path)?;
+fn limits(job: &Place) -> Limits {
+    let folder = job.path();
     let limit = |name: &str| {
         let text = kernel_text::read(folder.join(name)).ok()?;
         let bytes = text.trim().parse::<u64>().ok()?;
         (bytes < UNLIMITED).then_some(bytes)
     };
-    if !place.is_v1 {
-        return Some(Limits {
+    if job.version == Version::V2 {
+        return Limits {
             memory: limit("memory.max"),
             swap: limit("memory.swap.max"),
-        });
+        };
     }
     let memory = limit("memory.limit_in_bytes");
     let both = limit("memory.memsw.limit_in_bytes");
-    Some(Limits {
+    Limits {
         memory,
         swap: both.map(|both| both.saturating_sub(memory.unwrap_or_default())),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -213,29 +169,44 @@ mod tests {
 
     use super::*;
 
+    /// A process at a place of each hierarchy that is named.
+    fn found(own: &str, mounts: &str, taken_for: Option<u32>) -> Option<Confined> {
+        let mounts = Mounts::of(mounts);
+        let place = |name: &str| Place::read(own, &mounts, name).ok();
+        read(|controller| JobPlace::first(place, controller), taken_for)
+    }
+
     #[test]
     fn places_of_both_versions() {
-        for (path, job, step) in [
+        let of = |path: &str| {
+            let mounts = Mounts::of("30 20 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+            let place = Place::read(&format!("0::{path}\n"), &mounts, "").unwrap();
+            let found = JobPlace::of(&place)?;
+            Some((found.job.to_string(), found.number, found.step))
+        };
+        for (path, job, number, step) in [
             (
                 "/system.slice/slurmstepd.scope/job_7/step_0/user/task_1",
-                "/system.slice/slurmstepd.scope/job_7",
+                "/cg/system.slice/slurmstepd.scope/job_7",
+                Some(7),
                 Some("0"),
             ),
             (
                 "/slurm_n1/uid_0/job_12/step_batch/task_0",
-                "/slurm_n1/uid_0/job_12",
+                "/cg/slurm_n1/uid_0/job_12",
+                Some(12),
                 Some("batch"),
             ),
-            ("/slurm/uid_0/job_3", "/slurm/uid_0/job_3", None),
+            ("/slurm/uid_0/job_3", "/cg/slurm/uid_0/job_3", Some(3), None),
             (
                 "/system.slice/n1_slurmstepd.scope/s6XSM80ABJSZ00/step_extern",
-                "/system.slice/n1_slurmstepd.scope/s6XSM80ABJSZ00",
+                "/cg/system.slice/n1_slurmstepd.scope/s6XSM80ABJSZ00",
+                None,
                 Some("extern"),
             ),
         ] {
-            let found = split(path).unwrap();
-            assert_eq!((found.0, found.2), (job, step));
-            assert_eq!(found.1.is_none(), path.contains("s6XSM80ABJSZ00"));
+            let expected = (job.to_owned(), number, step.map(String::from));
+            assert_eq!(of(path), Some(expected));
         }
         for path in [
             "/user.slice",
@@ -245,7 +216,7 @@ mod tests {
             "/system.slice/slurmstepd.scope/s6xsm80abjsz00/step_0",
             "/system.slice/s6XSM80ABJSZ00/step_0",
         ] {
-            assert_eq!(split(path), None, "{path}");
+            assert_eq!(of(path), None, "{path}");
         }
     }
 
@@ -260,18 +231,18 @@ mod tests {
             folder.path().display()
         );
         let own = "0::/scope/job_7/step_0/user/task_0\n";
-        let found = || read(own, &mounts, None).unwrap();
-        assert_eq!((found().job, found().job_cpus), (7, None));
+        let now = || found(own, &mounts, None).unwrap();
+        assert_eq!((now().job, now().job_cpus), (7, None));
         fs::write(job.join("cpuset.cpus"), "\n").unwrap();
         fs::write(job.join("cpuset.cpus.effective"), "0-7\n").unwrap();
-        assert_eq!(found().job_cpus, None);
+        assert_eq!(now().job_cpus, None);
         fs::write(job.join("cpuset.cpus"), "2-3,9\n").unwrap();
         fs::write(job.join("cpuset.cpus.effective"), "2-3\n").unwrap();
         fs::write(at.join("cpuset.cpus"), "3\n").unwrap();
         let text = |cpus: Option<CpuSet>| cpus.map(|cpus| cpus.to_string());
-        assert_eq!(text(found().job_cpus).as_deref(), Some("2-3"));
-        assert_eq!(text(found().step_cpus).as_deref(), Some("3"));
-        assert_eq!(read("0::/user.slice\n", &mounts, Some(7)), None);
+        assert_eq!(text(now().job_cpus).as_deref(), Some("2-3"));
+        assert_eq!(text(now().step_cpus).as_deref(), Some("3"));
+        assert_eq!(found("0::/user.slice\n", &mounts, Some(7)), None);
     }
 
     #[test]
@@ -286,10 +257,10 @@ mod tests {
             folder.path().display()
         );
         let own = "0::/slurmstepd.scope/s6XSM80ABJSZ00/step_0/user/task_0\n";
-        let found = read(own, &mounts, Some(9)).unwrap();
-        assert_eq!((found.job, found.limits.memory), (9, Some(1 << 20)));
-        assert_eq!(found.job_cpus.unwrap().to_string(), "2-3");
-        assert_eq!(read(own, &mounts, None), None);
+        let job = found(own, &mounts, Some(9)).unwrap();
+        assert_eq!((job.job, job.limits.memory), (9, Some(1 << 20)));
+        assert_eq!(job.job_cpus.unwrap().to_string(), "2-3");
+        assert_eq!(found(own, &mounts, None), None);
     }
 
     #[test]
@@ -308,9 +279,9 @@ mod tests {
             folder.path().display()
         );
         let own = "7:cpuset:/slurm/uid_0/job_7\n0::/user.slice\n";
-        assert_eq!(read(own, &mounts, None).unwrap().job_cpus, None);
+        assert_eq!(found(own, &mounts, None).unwrap().job_cpus, None);
         fs::write(job.join("cpuset.cpus"), "4-7\n").unwrap();
-        let cpus = read(own, &mounts, None).unwrap().job_cpus.unwrap();
+        let cpus = found(own, &mounts, None).unwrap().job_cpus.unwrap();
         assert_eq!(cpus.to_string(), "4-7");
     }
 
@@ -322,10 +293,14 @@ mod tests {
         let point = folder.path().display();
         let two = format!("30 20 0:26 / {point} rw - cgroup2 cgroup2 rw\n");
         let one = format!("31 20 0:27 / {point} rw - cgroup cgroup rw,memory\n");
-        let of_two = || read("0::/scope/job_7/step_0\n", &two, None).unwrap().limits;
+        let of_two = || {
+            found("0::/scope/job_7/step_0\n", &two, None)
+                .unwrap()
+                .limits
+        };
         let of_one = || {
             let own = "9:memory:/scope/job_7/step_0\n7:cpuset:/scope/job_7\n";
-            read(own, &one, None).unwrap().limits
+            found(own, &one, None).unwrap().limits
         };
         let limits = |memory, swap| Limits { memory, swap };
         for (name, text) in [

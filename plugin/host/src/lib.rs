@@ -19,7 +19,6 @@
 pub mod affinity;
 pub mod announcement;
 pub mod atomic_file;
-pub mod bell;
 pub mod cgroup;
 pub mod command_path;
 pub mod discover_child;

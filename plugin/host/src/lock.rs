@@ -43,6 +43,17 @@ pub(crate) fn share(file: &File, byte: u64) -> io::Result<()> {
     set(file, byte, libc::F_RDLCK)
 }
 
+/// Locks a byte until the file is closed; no if another process has it.
+///
+/// # Errors
+/// The file cannot be locked.
+pub(crate) fn own(file: &File, byte: u64) -> io::Result<bool> {
+    match set(file, byte, libc::F_WRLCK) {
+        Err(why) if held(&why) => Ok(false),
+        locked => locked.map(|()| true),
+    }
+}
+
 /// Whether another open file has a lock on this byte.
 ///
 /// # Errors

@@ -103,7 +103,7 @@ fn another_process() {
                     ..entry(1, "0-1")
                 },
             );
-            held.set_task(std::process::id() as i32).unwrap();
+            held.started(std::process::id() as i32, Vec::new()).unwrap();
             kept = Some(held);
         }
         "stepd in its cgroup" => {
@@ -226,7 +226,7 @@ fn a_slurmstepd_of_another_pid_namespace_lives_too() {
     assert_eq!(all.len(), 1, "{all:?}");
     // Nor does it lose its slot, and one inside sees those outside.
     let mut own = hold(&slurmd, entry(2, "2"));
-    own.set_suspended(false).unwrap();
+    own.started(std::process::id() as i32, Vec::new()).unwrap();
     let mut inside = other_in_namespace("looks", &base);
     go_on(&mut inside);
     assert_eq!(live(&slurmd, "0-2"), [1, 2]);
@@ -296,7 +296,7 @@ fn suspended_jobs_take_nothing() {
     let mut task = Command::new("sleep").arg("60").spawn().unwrap();
     let ledger = Ledger::open(&node.dir).unwrap();
     let mut held = hold(&ledger, entry(1, "0-1"));
-    held.set_task(task.id() as i32).unwrap();
+    held.started(task.id() as i32, Vec::new()).unwrap();
     let occupied = || {
         let session = ledger.session(PATIENCE).unwrap();
         session.others(step(2, 0), &set("0-3")).now()
@@ -306,7 +306,7 @@ fn suspended_jobs_take_nothing() {
     let pid = Pid::from_raw(task.id() as i32);
     let signal = |signal| kill(pid, signal).unwrap();
     let until = |stopped: bool| {
-        while berth_host::ledger::Task::of(task.id() as i32).is_stopped() != stopped {
+        while berth_host::ledger::Task::of(task.id() as i32).has_stopped() != stopped {
             std::thread::yield_now();
         }
     };
@@ -317,23 +317,27 @@ fn suspended_jobs_take_nothing() {
     signal(Signal::SIGCONT);
     until(false);
     assert_eq!(occupied().taken, set("0-1"), "resumed, it is where it was");
-    // Programs that ignore the signal: slurmstepd sees it.
-    held.set_suspended(true).unwrap();
-    assert_eq!(occupied().taken, CpuSet::new());
-    held.set_suspended(false).unwrap();
-    assert_eq!(occupied().taken, set("0-1"));
-    held.set_suspended(true).unwrap();
+    // A service lets it wait, and then move.
     let again = Ledger::open(&node.dir).unwrap();
-    let session = again.session(PATIENCE).unwrap();
-    assert!(session.held_by_others(9).0.is_empty(), "it is suspended");
-    held.set_cpus(&session, set("4-5"), 3).unwrap();
-    drop(session);
+    let change = |waits, cpus: &str| {
+        let mut session = again.session(PATIENCE).unwrap();
+        let before = session.entries()[0].clone();
+        let after = Entry {
+            waits,
+            cpus: set(cpus),
+            ..before.clone()
+        };
+        session.change(&before, &after).unwrap();
+        [9, 1].map(|job| session.held_by_others(job).to_string())
+    };
+    assert_eq!(change(true, "0-1"), ["", ""]);
+    assert_eq!(occupied().taken, CpuSet::new(), "it waits");
+    assert_eq!(
+        change(false, "4-5"),
+        ["4-5", ""],
+        "what is its own is nobody else's"
+    );
     assert_eq!(occupied().taken, CpuSet::new(), "it went elsewhere");
-    let session = again.session(PATIENCE).unwrap();
-    let (taken, exclusive) = session.held_by_others(9);
-    assert_eq!((taken, exclusive), (set("4-5"), set("4-5")));
-    assert!(session.held_by_others(1).0.is_empty(), "its own");
-    drop(session);
     task.kill().unwrap();
     task.wait().unwrap();
 }

@@ -54,7 +54,10 @@ fn torn_and_foreign_files() {
     assert_eq!(live(&ledger, "0"), [1, 2]);
     // Removed by an administrator.
     fs::remove_file(&path).unwrap();
-    assert!(matches!(held.set_task(1), Err(LedgerError::Lost(_))));
+    assert!(matches!(
+        held.started(1, Vec::new()),
+        Err(LedgerError::Lost(_))
+    ));
     assert_eq!(live(&ledger, "0"), [1]);
     held.release().unwrap();
 }

@@ -15,7 +15,7 @@ use crate::site::node;
 use crate::slurmd::ready;
 use crate::stepd::job_env::Spank;
 use crate::stepd::state::STATE;
-use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, watch};
+use crate::stepd::{pe_hooks, quarantine, spank_only, unplanned};
 use crate::submit::option;
 
 /// The words of our line in plugstack.conf. A byte that is no UTF-8 spoils its own word, and not the others.
@@ -135,22 +135,6 @@ pub unsafe extern "C" fn slurm_spank_user_init(
     })
 }
 
-/// The task, just forked, as root and before it is bound.
-///
-/// # Safety
-/// Called by slurmstepd's child with slurmstepd's handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_task_init_privileged(
-    _spank: spank_t,
-    _argc: c_int,
-    _argv: *const *const c_char,
-) -> c_int {
-    guard_in_child("slurm_spank_task_init_privileged", || {
-        in_task::forked();
-        SUCCESS
-    })
-}
-
 /// The task, between fork and exec, as the user.
 ///
 /// # Safety
@@ -187,7 +171,6 @@ pub unsafe extern "C" fn slurm_spank_exit(
             spank_only::release();
             // A launch that failed has no post_step, and neither has one after which another task
             // plugin failed.
-            watch::stop();
             STATE.release();
         }
         SUCCESS

@@ -10,7 +10,7 @@ use slurm_sys::SUCCESS;
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
 use crate::slurmd::{batch, launch, ready, refresh, shadow};
 use crate::stepd::state::STATE;
-use crate::stepd::{adopted, apply, in_task, node_facts, read, watch};
+use crate::stepd::{adopted, apply, in_task, node_facts, read};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -117,7 +117,6 @@ pub unsafe extern "C" fn task_p_post_term(_record: *mut c_void, task: *mut c_voi
 #[unsafe(no_mangle)]
 pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
     guard("task_p_post_step", || {
-        watch::stop();
         STATE.release();
         node_facts::step_has_ended();
         SUCCESS

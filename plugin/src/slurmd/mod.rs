@@ -1,6 +1,5 @@
 //! The code that runs in slurmd, mostly under its prolog lock. Nothing here waits for anybody.
 
-pub(crate) mod abandoned;
 pub(crate) mod announce;
 mod asked;
 pub(crate) mod batch;

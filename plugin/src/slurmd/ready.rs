@@ -14,7 +14,7 @@ use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, metrics, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::{abandoned, cpusets, discovery, key, pools, refresh, reserved};
+use crate::slurmd::{cpusets, discovery, key, pools, refresh, reserved};
 use crate::step::convert;
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
@@ -59,7 +59,6 @@ fn begin(node_name: &str) {
     refresh::begin(node_name);
     tidy_files(node_name);
     tidy_cgroups();
-    abandoned::thaw(node_name);
     key::begin(node_name);
 }
 

@@ -12,7 +12,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::site::{metrics, settings};
 use crate::slurmd::discovery::Seen;
-use crate::slurmd::{abandoned, announce, complaints, cpusets, discovery, key, one_shot, pools};
+use crate::slurmd::{announce, complaints, cpusets, discovery, key, one_shot, pools};
 
 /// Launches ask for no more than one discovery in this time.
 const BETWEEN_DISCOVERIES: Duration = Duration::from_secs(60);
@@ -78,7 +78,6 @@ fn work() {
     let is_asked = dir.is_ok_and(|dir| fs::remove_file(dir.reload_path()).is_ok());
     // Where the directory itself was gone, so are the machine, the metrics and the site's files as they last held.
     let all = key::put_back(&node_name) | is_asked;
-    abandoned::thaw(&node_name);
     if all || discovery::has_failed() || !discovery::was_tried() || discovery::is_outdated() {
         discovery::again(&node_name);
     }

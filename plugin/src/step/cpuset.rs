@@ -1,17 +1,11 @@
 //! A step's `--cpuset`, from the option's text and the submitting command's word beside it.
 
-use std::time::Duration;
-
 use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
 
 use crate::step::cpuset_size::Size;
-
-/// How long a job that is being suspended may take to stop: Slurm's default `suspend_grace_time`, and 3 s. No layout
-/// table has the site's own.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// A request as the job made it, and for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]

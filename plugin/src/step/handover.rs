@@ -96,8 +96,6 @@ pub(crate) struct InCpuset {
     pub held: Option<Cpuset>,
     /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
     pub asked: String,
-    /// Whether the tasks must not wait, because a debugger starts them.
-    pub is_debugged: bool,
 }
 
 /// A job on a node with pools.

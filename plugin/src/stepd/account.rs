@@ -1,9 +1,8 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{Entry, Held, Session, public};
-use berth_host::{Ledger, LedgerError, StateDir, machine_file};
-use berth_placement::CpuSet;
+use berth_host::ledger::{Held, Leaf, public};
+use berth_host::{Ledger, StateDir, machine_file};
 
 use crate::site::node;
 use crate::site::standing::Abi;
@@ -34,36 +33,20 @@ impl Account {
         }
     }
 
-    /// The first task was forked.
-    pub(crate) fn first_task(&mut self, pid: i32) {
-        if let Err(why) = self.held.set_task(pid) {
+    /// The last task was forked; this is the first one. The cgroups of tasks are noted for a cpuset.
+    pub(crate) fn started(&mut self, pid: i32, leaves: &[Leaf]) {
+        let leaves = match self.held.entry().cpuset {
+            Some(_) => leaves.to_vec(),
+            None => Vec::new(),
+        };
+        if let Err(why) = self.held.started(pid, leaves) {
             log::error!("{why}");
         }
     }
 
-    /// The entry as it stands.
-    pub(crate) fn entry(&self) -> &Entry {
-        self.held.entry()
-    }
-
-    /// Whether the job is suspended.
-    pub(crate) fn set_suspended(&mut self, suspended: bool) {
-        if let Err(why) = self.held.set_suspended(suspended) {
-            log::error!("{why}");
-        }
-    }
-
-    /// Its job goes on with these CPUs.
-    ///
-    /// # Errors
-    /// Those of the ledger.
-    pub(crate) fn set_cpus(
-        &mut self,
-        session: &Session<'_>,
-        cpus: CpuSet,
-        generation: u32,
-    ) -> Result<(), LedgerError> {
-        self.held.set_cpus(session, cpus, generation)
+    /// Whether a service moves the cpusets of this node.
+    pub(crate) fn has_service(&self) -> bool {
+        berth_host::ledger::has_service(&self.dir)
     }
 
     /// The step has ended: its cores are free before anybody learns of it.

@@ -1,6 +1,5 @@
 //! slurmstepd of a job's extern step: a process that pam_slurm_adopt brings in gets the job's CPUs, or with
-//! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too. From
-//! then on the processes follow the job's cpuset.
+//! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too.
 
 use berth_host::cgroup::{Fence, FenceError, Mounts, Place};
 use berth_host::{Ledger, StateDir, affinity_of, bind_threads};
@@ -10,7 +9,6 @@ use libc::pid_t;
 use crate::site::{node, settings};
 use crate::stepd::session::Adopts;
 use crate::stepd::state::STATE;
-use crate::stepd::watch::extern_step;
 
 /// `task_p_add_pid`. Slurm has moved the process into the step's cgroup already.
 pub(crate) fn adopted(pid: pid_t) {
@@ -32,7 +30,6 @@ pub(crate) fn adopted(pid: pid_t) {
         }
         Err(why) => log::error!("job={} adopted process={pid}: {why}", adopts.job),
     }
-    extern_step::begin(cpuset);
 }
 
 impl Adopts {

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use berth_host::cgroup::Fence;
 use berth_host::online::OnlineCpus;
 use berth_placement::CpuSet;
+use berth_placement::request::cpuset::Keyword;
 use libc::c_int;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{SUCCESS, StepRecord};
@@ -14,17 +15,23 @@ use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
+use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::own_node::own_cpus;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{job_stderr, quarantine, watch};
+use crate::stepd::{job_stderr, quarantine};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
 /// Masks beyond this length are cut in the log.
 const LOGGED_MASKS: usize = 2000;
+/// Why a job keeps its CPUs when it is resumed.
+const NO_SERVICE: &str = "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: berth node does not \
+                          run on this node";
+const NO_LEAVES: &str = "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: its tasks have no \
+                         cgroups of their own in cgroup v2";
 /// Deviations beyond this number are only counted.
 const SHOWN_DEVIATIONS: usize = 4;
 
@@ -70,12 +77,6 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
         }
         return SUCCESS;
     }
-    for account in step.accounts.iter_mut().filter(|_| local_id == 0) {
-        account.first_task(task.pid);
-    }
-    if local_id == 0 {
-        STATE.first_task(task.pid);
-    }
     let code = bind(step, local_id, task, here);
     if code == SUCCESS && step.is_nice {
         nice(step, task);
@@ -83,7 +84,7 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
-        watch(step, here);
+        started(step, record);
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }
@@ -91,11 +92,31 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
     code
 }
 
-/// The last task was forked: the step is watched from now on.
-fn watch(step: &mut Session, here: Here<'_>) {
-    let watched = watch::of(step, here);
-    let said = watched.and_then(|watched| watch::start(step, watched));
-    said.into_iter().for_each(|text| note(step, text));
+/// The last task was forked: the ledger names the first one, and the tasks' cgroups.
+fn started(step: &mut Session, record: &StepRecord<'_>) {
+    let Some(first) = record.task(0) else {
+        return;
+    };
+    let leaves = step.fences.as_mut().map(Fences::take_leaves);
+    let leaves = leaves.unwrap_or_default();
+    for account in &mut step.accounts {
+        account.started(first.pid, &leaves);
+    }
+    STATE.started(first.pid);
+}
+
+/// What a job's `RESUME_OPTION` cannot do here.
+fn resume_note(step: &Session) -> Option<&'static str> {
+    let fences = step.fences.as_ref()?;
+    let requests = &fences.cpuset()?.asked;
+    if !requests.contains(Keyword::ResumeOption.word()) {
+        return None;
+    }
+    match step.accounts.iter().any(Account::has_service) {
+        false => Some(NO_SERVICE),
+        true if !fences.has_leaves() => Some(NO_LEAVES),
+        true => None,
+    }
 }
 
 /// `task_p_post_term`.
@@ -257,7 +278,8 @@ fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet
 fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
     let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
-    let told = [&step.note, &deviations, &fences].map(String::as_str);
+    let resume = resume_note(step).unwrap_or_default();
+    let told = [&step.note, &deviations, &fences, resume].map(|text: &str| text);
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
     if !told.is_empty() {
         note(step, &told.join("; "));

@@ -4,7 +4,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use berth_host::ledger::{Entry, Kind, Session, StepKey};
+use berth_host::ledger::{Entry, GRACE, Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{Claims, CpusetFail, Node, Plan, Refusal, Request, plan, plan_batch};
 use slurm_sys::views::StepKind;
@@ -13,7 +13,6 @@ use slurm_sys::{StepId, StepRecord};
 use crate::site::settings;
 use crate::site::standing::Abi;
 use crate::step::Step;
-use crate::step::cpuset::GRACE;
 use crate::step::handover::{Handover, InCpuset};
 use crate::step::ledger::{self, Door};
 use crate::stepd::account::Account;
@@ -29,6 +28,10 @@ const STOPPING: Duration = Duration::from_millis(60);
 /// The pause between two looks for a binding, and for a cpuset, which waits for [`GRACE`].
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const BETWEEN_CPUSETS: Duration = Duration::from_millis(200);
+
+/// For the user of a step that begins while its job waits.
+pub(super) const WAITS: &str = "the CPUs of this job's cpuset are used by others since the job was suspended; the step's \
+                                tasks run when the job has its CPUs";
 
 /// The owner of the step.
 pub(super) struct Who<'a> {
@@ -220,7 +223,7 @@ impl Case<'_> {
 
     fn may_be_left(&self, session: &Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
         let is_refused = self.node.rules().cpuset_fail == CpusetFail::Refuse;
-        is_refused && wanted.may_be_left(session, &self.step.request, why)
+        is_refused && session.has_service() && wanted.may_be_left(session, &self.step.request, why)
     }
 
     /// Writes the step's entries, while nobody else does.
@@ -239,8 +242,8 @@ impl Case<'_> {
             return Ok(decided);
         };
         let living = session.cpuset_of(self.who.key.job);
-        let generation = living.map_or(0, |living| living.generation);
-        if let Some(entry) = job_cpuset::entry(self.who.key, cpuset, generation) {
+        let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
+        if let Some(entry) = job_cpuset::entry(self.who.key, cpuset, job_cpus, living.as_ref()) {
             match self.who.hold(session, entry, Some(cpuset.line.clone())) {
                 Ok(account) => decided.accounts.push(account),
                 Err(why) => {
@@ -250,6 +253,8 @@ impl Case<'_> {
             }
         }
         self.keep(cpuset);
+        let waits = living.is_some_and(|living| living.waits);
+        decided.said = waits.then(|| WAITS.into());
         Ok(decided)
     }
 

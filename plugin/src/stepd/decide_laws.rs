@@ -7,9 +7,8 @@ mod alone;
 mod making;
 
 use berth_host::Ledger;
-use berth_host::ledger::{Beside, Held, look};
+use berth_host::ledger::{Held, look};
 use berth_placement::request::cpuset::{Choice, Dynamic};
-use berth_placement::strategy::cpuset::{Resume, Resumed};
 use berth_placement::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -25,11 +24,9 @@ const NODE: &str = "n1";
 enum Event {
     /// slurmd launches a step of it.
     Launch,
-    /// One of its slurmstepds goes on: it begins, looks again whether it may begin, or hears of the resume.
+    /// One of its slurmstepds goes on: it begins, or looks again whether it may begin.
     GoOn(Index),
     EndStep,
-    Suspend,
-    Resume,
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -37,8 +34,6 @@ fn event() -> impl Strategy<Value = Event> {
         5 => Just(Event::Launch),
         9 => any::<Index>().prop_map(Event::GoOn),
         3 => Just(Event::EndStep),
-        2 => Just(Event::Suspend),
-        2 => Just(Event::Resume),
     ]
 }
 
@@ -48,9 +43,7 @@ enum State {
     Launched {
         waits: bool,
     },
-    Runs(Held),
-    /// Its job is suspended, or its slurmstepd has not heard of the resume yet.
-    Suspended(Held),
+    Runs(Box<Held>),
 }
 
 struct Job {
@@ -60,7 +53,6 @@ struct Job {
     asked: Dynamic,
     steps: Vec<(StepKey, State)>,
     launched: u32,
-    is_suspended: bool,
 }
 
 struct Site {
@@ -106,13 +98,11 @@ impl Site {
             asked,
             steps: Vec::new(),
             launched: 0,
-            is_suspended: false,
         })
     }
 
     fn happens(&mut self, event: Event, job: &mut Job) {
         match event {
-            Event::Launch if job.is_suspended => {}
             // slurmd refuses what can never fit.
             Event::Launch if plan(&request(job), &self.node, &Claims::default()).is_err() => {}
             Event::Launch => {
@@ -134,19 +124,14 @@ impl Site {
                 job.steps.extend(state.map(|state| (step, state)));
             }
             Event::EndStep => end_step(job),
-            Event::Suspend => suspend(job),
-            Event::Resume => job.is_suspended = false,
         }
     }
 
     /// One of its slurmstepds; none if it gives up.
     fn goes_on(&self, job: &Job, step: StepKey, state: State) -> Option<State> {
         match state {
-            // Who waits does not look while its job is suspended.
-            State::Launched { .. } if job.is_suspended => Some(state),
             State::Launched { .. } => self.decides(job, step),
-            State::Suspended(held) if !job.is_suspended => Some(self.resumed(job, held)),
-            State::Runs(_) | State::Suspended(_) => Some(state),
+            State::Runs(_) => Some(state),
         }
     }
 
@@ -179,55 +164,12 @@ impl Site {
                 for task in &decided.plan.tasks {
                     assert!(task.cpus.is_subset(&cpuset.cpus) && task.cpus.is_subset(&job.own));
                 }
-                Some(self.begins(decided.accounts.pop().unwrap().into_held()))
+                let mut held = decided.accounts.pop().unwrap().into_held();
+                // Its tasks have started, for which this process stands.
+                held.started(std::process::id() as i32, Vec::new()).unwrap();
+                Some(State::Runs(Box::new(held)))
             }
         }
-    }
-
-    /// The first slurmstepd that hears of the resume chooses, and the others take what it has chosen.
-    fn resumed(&self, job: &Job, mut held: Held) -> State {
-        let ledger = Ledger::open(&self.dir).unwrap();
-        let session = ledger.session(PATIENCE).unwrap();
-        let own = held.entry().clone();
-        let later = session.cpuset_of(job.number);
-        let later = later.filter(|one| one.generation > own.generation);
-        let runs = |one: &Entry| one.task.is_none_or(|task| !task.suspended);
-        let (others, exclusive) = session.held_by_others(job.number);
-        let original = later.as_ref().map_or(&own.cpus, |one| &one.cpus);
-        let resume = Resume {
-            asked: &job.asked,
-            original,
-            own: &job.own,
-            free: &self.all().difference(&others),
-            held: &exclusive,
-            reserved: &CpuSet::new(),
-        };
-        let next = later.as_ref().map_or(own.generation, |one| one.generation) + 1;
-        let (cpus, generation) = match (&later, resume.choose(&self.node)) {
-            (Some(one), _) if runs(one) => (one.cpus.clone(), one.generation),
-            (_, Resumed::NoRoom) => return State::Suspended(held),
-            (_, Resumed::Changed(cpus)) => (cpus, next),
-            (_, Resumed::Same | Resumed::Shared) => (original.clone(), next),
-        };
-        held.set_cpus(&session, cpus, generation).unwrap();
-        State::Runs(held)
-    }
-
-    /// Its first task is forked, for which this process stands. It does not run yet if its job waits, or has other CPUs
-    /// since the step was planned.
-    fn begins(&self, mut held: Held) -> State {
-        held.set_task(std::process::id() as i32).unwrap();
-        let ledger = Ledger::open(&self.dir).unwrap();
-        let session = ledger.session(PATIENCE).unwrap();
-        let (step, generation) = (held.entry().step, held.entry().generation);
-        let waits = |beside: Beside| beside.generation > generation || !beside.runs;
-        let beside = session.beside(step);
-        let is_taken = beside.is_none() && session.is_taken(step.job);
-        if !is_taken && !beside.is_some_and(waits) {
-            return State::Runs(held);
-        }
-        held.set_suspended(true).unwrap();
-        State::Suspended(held)
     }
 
     /// No CPU is in the exclusive cpusets of two jobs whose tasks run, and none of a cpuset is not its job's. What the
@@ -239,7 +181,7 @@ impl Site {
             for (step, state) in &job.steps {
                 let is_its = |entry: &&Entry| entry.step == *step && entry.cpuset.is_some();
                 let written = entries.iter().find(is_its);
-                let (State::Runs(held) | State::Suspended(held)) = state else {
+                let State::Runs(held) = state else {
                     continue;
                 };
                 let Some(written) = written.filter(|written| written.cpus == held.entry().cpus)
@@ -249,9 +191,7 @@ impl Site {
                 if written.cpus.is_empty() || !written.cpus.is_subset(&job.own) {
                     return Err(format!("not its job's CPUs: {written:?}"));
                 }
-                if matches!(state, State::Runs(_))
-                    && written.cpuset.is_some_and(|one| one.exclusive)
-                {
+                if written.cpuset.is_some_and(|one| one.exclusive) {
                     running.push((job.number, written.cpus.clone()));
                 }
             }
@@ -288,31 +228,9 @@ fn end_step(job: &mut Job) {
     let Some(at) = job.steps.iter().position(ends) else {
         return;
     };
-    if let (_, State::Runs(held) | State::Suspended(held)) = job.steps.remove(at) {
+    if let (_, State::Runs(held)) = job.steps.remove(at) {
         held.release().unwrap();
     }
-}
-
-/// Slurm suspends it once all of its slurmstepds have begun, or wait.
-fn suspend(job: &mut Job) {
-    let begins = |(_, state): &(_, State)| matches!(state, State::Launched { waits: false });
-    if job.is_suspended || job.steps.iter().any(begins) {
-        return;
-    }
-    job.is_suspended = true;
-    for (_, state) in &mut job.steps {
-        if let State::Runs(held) | State::Suspended(held) = state {
-            held.set_suspended(true).unwrap();
-        }
-    }
-    let suspended = |(step, state)| match state {
-        State::Runs(held) => (step, State::Suspended(held)),
-        other => (step, other),
-    };
-    job.steps = std::mem::take(&mut job.steps)
-        .into_iter()
-        .map(suspended)
-        .collect();
 }
 
 proptest! {

@@ -16,7 +16,7 @@ use crate::step::memory;
 use crate::step::words::{join, name};
 use crate::step::{CpuBindWords, Step};
 use crate::stepd::account::Account;
-use crate::stepd::decide::{self, Decided, Failed, Who};
+use crate::stepd::decide::{self, Decided, Failed, WAITS, Who};
 use crate::stepd::job_cpuset::{self, JobCpuset};
 
 /// Decides a step; returns its entries in the ledger.
@@ -141,17 +141,19 @@ fn inside_job(
         mems: NodeSet::default(),
         memory: SetMemory::Open,
         asked: kept.request.to_string(),
-        is_debugged: false,
         held: living.cpuset,
     };
     heard.beyond = CpuSet::new();
     let inside = heard.own.intersection(&living.cpus);
     heard.own = if inside.is_empty() {
-        living.cpus
+        living.cpus.clone()
     } else {
         inside
     };
-    let entry = job_cpuset::entry(who.key, &cpuset, living.generation);
+    let entry = job_cpuset::entry(who.key, &cpuset, living.job_cpus.clone(), Some(&living));
+    if living.waits {
+        add_note(heard, Some(WAITS.into()));
+    }
     let line = Some(cpuset.line.clone());
     heard.cpuset = Some(cpuset);
     entry

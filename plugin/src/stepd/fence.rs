@@ -6,15 +6,14 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Version};
+use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Version, Written};
+use berth_host::ledger::Leaf;
 use berth_placement::SetMemory;
-use berth_placement::request::cpuset::Keyword;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::step::handover::InCpuset;
 use crate::step::words::name;
-use crate::stepd::leaf::{Leaf, trace};
 
 /// The last process of a task may still be on its way out: so often, and so long each time.
 const TRIES: u32 = 20;
@@ -31,7 +30,7 @@ pub(crate) struct Fences {
     to_own: bool,
     mounts: Mounts,
     children: Vec<Child>,
-    /// Slurm's own cgroups of the tasks, as they were written.
+    /// Slurm's own cgroups of the tasks in the unified hierarchy, which a service can move.
     leaves: Vec<Leaf>,
     /// Tasks that are confined.
     pub made: u32,
@@ -79,7 +78,7 @@ impl Fences {
         match self.last {
             Some((last, true)) if last == task.gtid => {
                 let leaf = self.leaves.last_mut();
-                leaf.into_iter().for_each(|leaf| leaf.mask = mask.clone());
+                leaf.into_iter().for_each(|leaf| leaf.cpus = mask.clone());
                 return;
             }
             Some((last, false)) if last == task.gtid => self.missed -= 1,
@@ -95,13 +94,14 @@ impl Fences {
             mems: fence.mems.or(mandatory.map(|cpuset| &cpuset.mems)),
         };
         let done = self.confine(task, &fence, record).map(|place| {
-            let leaf = place.map(|place| Leaf {
-                pid: task.pid,
-                place,
-                fence: fence.cpus.clone(),
-                mask,
-                has_own_memory,
-                is_frozen: false,
+            let place = place.filter(|place| place.version == Version::V2);
+            let leaf = place.and_then(|place| {
+                Some(Leaf {
+                    name: place.name()?.to_owned(),
+                    cpus: mask,
+                    fence: fence.cpus.clone(),
+                    has_own_memory,
+                })
             });
             self.leaves.extend(leaf);
         });
@@ -117,21 +117,19 @@ impl Fences {
         }
     }
 
-    /// The cgroups that a watcher cares for: in the unified hierarchy, where Slurm can freeze them.
+    /// Whether a service can move some of its tasks.
+    pub(crate) fn has_leaves(&self) -> bool {
+        !self.leaves.is_empty()
+    }
+
+    /// The tasks' cgroups that a service can move.
     pub(crate) fn take_leaves(&mut self) -> Vec<Leaf> {
-        let mut leaves = std::mem::take(&mut self.leaves);
-        leaves.retain(|leaf| leaf.place.version == Version::V2);
-        leaves
+        std::mem::take(&mut self.leaves)
     }
 
     /// The step's cpuset.
     pub(crate) fn cpuset(&self) -> Option<&InCpuset> {
         self.cpuset.as_ref()
-    }
-
-    /// Whether each task is confined to its own CPUs.
-    pub(crate) fn to_own(&self) -> bool {
-        self.to_own
     }
 
     /// What the user must know; empty if every task is confined.
@@ -151,21 +149,8 @@ impl Fences {
         let swap = self.why_swap.iter();
         let swap =
             swap.map(|why| format!("the tasks may swap, whatever CPUSET_POLICY_KILL says: {why}"));
-        let resume = self.is_never_moved().then(|| {
-            "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: its tasks have no \
-             cgroups of their own in cgroup v2"
-                .into()
-        });
-        let all = tasks.chain(memory).chain(swap).chain(resume);
+        let all = tasks.chain(memory).chain(swap);
         all.collect::<Vec<_>>().join("; ")
-    }
-
-    /// Whether it asks for something on resume, and cannot have it.
-    fn is_never_moved(&self) -> bool {
-        let asked = self.cpuset.as_ref().map(|cpuset| cpuset.asked.as_str());
-        let is_watched = |leaf: &Leaf| leaf.place.version == Version::V2;
-        asked.is_some_and(|asked| asked.contains(Keyword::ResumeOption.word()))
-            && !self.leaves.iter().any(is_watched)
     }
 
     /// Returns the task's own cgroup, if that is Slurm's.
@@ -305,6 +290,13 @@ impl Fences {
             self.children.len()
         );
         self.children.clear();
+    }
+}
+
+/// Each write is a line of slurmstepd's log.
+fn trace(step: &str) -> impl FnMut(&Written) {
+    move |Written { file, value, now }| {
+        log::debug!("{step}: wrote {value:?} to {file}, which has {now:?}");
     }
 }
 

@@ -11,15 +11,6 @@ use crate::stepd::state::STATE;
 
 /// If `pre_launch` fails, the task ends before its program starts.
 const FAILED: c_int = -1;
-/// The signals that a program can catch have numbers below this.
-const SIGNALS: c_int = 32;
-
-/// Just forked, as root: what the task must have before it waits for anything.
-pub(crate) fn forked() {
-    if STATE.may_be_frozen() {
-        forget_handlers();
-    }
-}
 
 /// `task_p_pre_launch`, as the user: a refused task stops here; the others fill in their entries and set their memory policy.
 ///
@@ -35,23 +26,6 @@ pub(crate) unsafe fn pre_launch(raw: *mut c_void) -> c_int {
         // SAFETY: the caller's promise.
         Some(prepared) => unsafe { prepared.in_task(raw) },
         None => SUCCESS,
-    }
-}
-
-/// In a task that may be frozen before its program starts: from 24.05 on it inherits slurmstepd's signal handlers, which
-/// do nothing in it, and it would not hear its SIGTERM. Its program begins without handlers anyway; signals that are ignored stay so.
-fn forget_handlers() {
-    for signal in 1..SIGNALS {
-        // SAFETY: all zeros are a valid sigaction; the kernel fills it, and takes back one that is ours.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
-                && !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
-            {
-                action.sa_sigaction = libc::SIG_DFL;
-                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-            }
-        }
     }
 }
 

@@ -198,7 +198,6 @@ impl Wanted<'_> {
                 true => request.to_string(),
                 false => String::new(),
             },
-            is_debugged: self.wish.is_debugged,
             held: is_chosen_here.then(|| Cpuset {
                 exclusive: set.exclusive,
                 of_job: self.wish.of_job,
@@ -221,11 +220,17 @@ fn attributes(request: &CpusetRequest) -> Attributes {
 }
 
 /// The ledger's entry for a step in its job's cpuset; none if this node did not choose it.
-pub(super) fn entry(key: StepKey, cpuset: &InCpuset, generation: u32) -> Option<Entry> {
+pub(super) fn entry(
+    key: StepKey,
+    cpuset: &InCpuset,
+    job_cpus: CpuSet,
+    living: Option<&Entry>,
+) -> Option<Entry> {
     let held = cpuset.held?;
     Some(Entry {
         step: key,
-        generation,
+        job_cpus,
+        generation: living.map_or(0, |living| living.generation),
         cpuset: Some(held),
         request: cpuset.asked.clone(),
         cpus: cpuset.cpus.clone(),

@@ -254,9 +254,9 @@ fn come(
 }
 
 impl Seat {
-    /// The job's place, for the variables of its tasks.
-    pub(crate) fn first_task(&mut self, pid: i32) {
-        if let Err(why) = self.held.set_task(pid) {
+    /// The step's tasks have started; this is the first one.
+    pub(crate) fn started(&mut self, pid: i32) {
+        if let Err(why) = self.held.started(pid, Vec::new()) {
             log::debug!("{why}");
         }
     }

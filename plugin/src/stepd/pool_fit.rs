@@ -94,10 +94,8 @@ mod tests {
             pool: true,
             request: "a".into(),
             cpus: CpuSet::from_list(list).unwrap(),
-            task: suspended.map(|suspended| Task {
-                suspended,
-                ..Task::default()
-            }),
+            waits: suspended == Some(true),
+            task: suspended.map(|_| Task::default()),
             ..Entry::default()
         };
         let fits = |all: &[Entry], list| {

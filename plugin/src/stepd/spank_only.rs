@@ -47,7 +47,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
         return;
     };
     if let Some(account) = bound.account.as_mut().filter(|_| id == 0) {
-        account.first_task(pid);
+        account.started(pid, &[]);
     }
     if let Some(cpus) = bound.tasks.get(id as usize) {
         if let Some(fences) = &mut bound.fences {

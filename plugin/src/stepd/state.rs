@@ -65,9 +65,6 @@ pub(crate) struct State {
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,
 
-    /// Whether tasks may be frozen before their programs start. Written by `pre_setuid`; read in the
-    /// task.
-    may_be_frozen: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -97,7 +94,6 @@ impl State {
             files_asked: OnceLock::new(),
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
-            may_be_frozen: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),
@@ -132,10 +128,10 @@ impl State {
         *unpoisoned(&self.pool) = seat;
     }
 
-    /// The first task was forked.
-    pub(crate) fn first_task(&self, pid: i32) {
+    /// The last task was forked; this is the first one.
+    pub(crate) fn started(&self, pid: i32) {
         if let Some(seat) = unpoisoned(&self.pool).as_mut() {
-            seat.first_task(pid);
+            seat.started(pid);
         }
     }
 
@@ -143,9 +139,6 @@ impl State {
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;
         self.is_refused.store(is_refused, Ordering::Relaxed);
-        let fences = step.fences.as_ref();
-        let in_cpuset = fences.is_some_and(|fences| fences.cpuset().is_some());
-        self.may_be_frozen.store(in_cpuset, Ordering::Relaxed);
         *self.step() = Some(step);
     }
 
@@ -162,11 +155,6 @@ impl State {
     /// What `quarantine=` holds. A task must not call this.
     pub(crate) fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
         unpoisoned(&self.quarantine)
-    }
-
-    /// Whether the task may be frozen before its program starts.
-    pub(crate) fn may_be_frozen(&self) -> bool {
-        self.may_be_frozen.load(Ordering::Relaxed)
     }
 
     /// Whether the task must not start.

@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Have slurmd read the site's files of cpusets and pools again, at its next launch
     Reload(ReloadArgs),
+    /// Serve this host: move the cpusets of resumed jobs, and mend bindings after CPUs were offline
+    Node(NodeArgs),
     /// Find this node's hardware and describe it for slurmd
     Discover(DiscoverArgs),
     /// Print a shell's completions
@@ -56,6 +58,30 @@ pub(crate) enum Command {
     /// Write the man pages
     #[command(hide = true)]
     Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth node                                 serve this host until SIGTERM; the unit berth-node.service runs it
+  berth node --metrics /var/lib/prometheus/node-exporter
+  berth node --release                       let tasks go on that a killed service has frozen
+Exit code: 0 ended by a signal, 1 it cannot serve, 2 a wrong option.")]
+pub(crate) struct NodeArgs {
+    /// Let tasks go on that a killed service has frozen, and end
+    #[arg(long, conflicts_with = "metrics")]
+    pub release: bool,
+    /// Folder for berth.prom, the metrics as node_exporter's textfile collector takes them, every 15 s
+    #[arg(long, value_name = "DIR")]
+    pub metrics: Option<PathBuf>,
+    /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Write every file and mask that is changed to stderr
+    #[arg(long)]
+    pub verbose: bool,
+    /// A folder that looks like a mount of cgroups, for a trial without the kernel's
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub cgroups: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

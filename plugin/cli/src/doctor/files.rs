@@ -1,8 +1,10 @@
 //! The checks of the files in a node's state directory.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
 use berth_host::key::{self as keys, Key};
+use berth_host::ledger::Entry;
 use berth_host::metrics::{self, Count, Metrics};
 use berth_host::state::DEFAULT_BASE;
 use berth_host::trusted_file::ReadError;
@@ -14,7 +16,7 @@ use nix::sys::statfs::statfs;
 use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
-use super::Verdict::{Note, Ok as Well, Wrong};
+use super::Verdict::{self, Note, Ok as Well, Wrong};
 use crate::site_files::{self, SiteFile};
 
 /// Whether the directory belongs to root alone.
@@ -122,13 +124,49 @@ pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
     }
     let path = dir.path().join(steps::NAME);
     let (verdict, text) = match steps::look(dir) {
-        Ok(entries) => (
-            Well,
-            format!("{} bound by --binding", counted(entries.len(), "step")),
-        ),
+        Ok(entries) => service(checks, dir, &entries),
         Err(why) => (Wrong, why.to_string()),
     };
     checks.add(verdict, "ledger", text, path.display());
+}
+
+/// What the ledger has, and whether tasks stay frozen because the service that froze them is gone.
+fn service(checks: &mut Checks, dir: &StateDir, entries: &[Entry]) -> (Verdict, String) {
+    let runs = steps::has_service(dir);
+    let waiting = entries.iter().filter(|entry| entry.waits);
+    let jobs: BTreeSet<_> = waiting.map(|entry| entry.step.job.to_string()).collect();
+    let jobs = jobs.into_iter().collect::<Vec<_>>().join(", ");
+    let (verdict, text) = match (runs, jobs.is_empty()) {
+        (true, true) => (Well, "berth node runs".into()),
+        (true, false) => (
+            Well,
+            format!("berth node runs; these jobs wait for CPUs of their cpusets: {jobs}"),
+        ),
+        (false, true) => (
+            Well,
+            "berth node does not run: a resumed job keeps the CPUs of its cpuset".into(),
+        ),
+        (false, false) => (
+            Wrong,
+            format!(
+                "berth node has ended and left tasks of these jobs frozen: {jobs}; run berth node --release"
+            ),
+        ),
+    };
+    checks.add(
+        verdict,
+        "service",
+        text,
+        dir.path().join(steps::NAME).display(),
+    );
+    let bound = entries.iter().filter(|entry| !entry.pool).count();
+    (
+        Well,
+        format!(
+            "{} bound by --binding or in a cpuset",
+            counted(bound, "entry")
+        ),
+    )
 }
 
 /// Checks a file of the site as it is now, beside the stamp of the one that is in force.

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use berth_host::announcement;
-use berth_host::ledger::{Entry, Kind, Task, look, public};
+use berth_host::ledger::{Entry, Kind, look, public};
 use berth_host::metrics::{Facts, Metrics, State, text};
 use berth_host::{StateDir, machine_file, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
@@ -98,7 +98,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
         return pools::once(args, &base, &nodes, out);
     }
     if args.metrics {
-        return metrics(&base, &nodes, out);
+        return Ok(out.write_all(metrics(&base, &nodes)?.as_bytes())?);
     }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());
@@ -199,11 +199,10 @@ fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> BoundStep {
         topology: machine.topology_in_use(kind, &entry.cpus),
         binding: entry.request.clone(),
         state: match entry.stepd {
-            Some(_) if entry.cpuset.is_some() && !entry.task.is_some_and(Task::is_stopped) => {
-                "cpuset"
-            }
+            Some(_) if entry.waits => "waits",
+            Some(_) if entry.cpuset.is_some() && !entry.is_stopped() => "cpuset",
             None => "starting",
-            Some(_) if entry.task.is_some_and(Task::is_stopped) => "suspended",
+            Some(_) if entry.is_stopped() => "suspended",
             Some(_) => "running",
         },
     }
@@ -262,15 +261,14 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
     say::table(out, heads, rows)
 }
 
-/// Writes them; a node on which nothing could be counted yet has only zeros.
-fn metrics(base: &Path, nodes: &[String], out: &mut impl Write) -> Result<(), Failure> {
+/// The text of the metrics; a node on which nothing could be counted yet has only zeros.
+pub(crate) fn metrics(base: &Path, nodes: &[String]) -> Result<String, Failure> {
     let node = |name: &String| {
         let dir = StateDir::new(base, name)?;
         Ok((facts(name, &dir), Metrics::read(&dir).unwrap_or_default()))
     };
     let nodes: Result<Vec<_>, Failure> = nodes.iter().map(node).collect();
-    out.write_all(text(&nodes?).as_bytes())?;
-    Ok(())
+    Ok(text(&nodes?))
 }
 
 /// What slurmd has announced, and whether berth is switched off now.

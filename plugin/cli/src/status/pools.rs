@@ -274,10 +274,8 @@ mod tests {
             pool: true,
             request: "multi8".into(),
             cpus: CpuSet::from_list("0-3").unwrap(),
-            task: Some(Task {
-                suspended,
-                ..Task::default()
-            }),
+            waits: suspended,
+            task: Some(Task::default()),
             ..Entry::default()
         };
         let its = |all: &[Entry]| {

@@ -24,6 +24,7 @@ pub fn code() -> Vec<String> {
     for folder in [
         "plugin/src",
         "plugin/host/src",
+        "plugin/node/src",
         "plugin/site/src",
         "plugin/placement/src",
         "bindings/src",

@@ -7,8 +7,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use super::folder::Kind;
-use super::{Folder, Place, Version};
+use super::{Folder, Place};
 
 /// A copy of a program with the name of slurmstepd, as a node runs it.
 pub(super) fn program(dir: &Path) -> Child {
@@ -37,15 +36,11 @@ pub(super) fn program_named(dir: &Path, name: &str, uid: u32) -> Child {
 
 /// The place of such a folder.
 pub(super) fn place(dir: &Path) -> Place {
-    Place {
-        version: Version::V2,
-        point: dir.into(),
-        folders: Vec::new(),
-    }
+    Place::made_up(dir)
 }
 
 pub(super) fn open(dir: &Path) -> Folder {
-    Folder::open_as(&place(dir), Kind::Any).unwrap()
+    place(dir).open().unwrap()
 }
 
 pub(super) fn end(mut child: Child) {

@@ -27,14 +27,6 @@ pub struct Folder {
     pub(super) path: String,
 }
 
-/// Whether folders outside of a cgroup hierarchy are opened too: the tests have no other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Cgroups,
-    #[cfg(test)]
-    Any,
-}
-
 impl Place {
     /// The folder itself.
     ///
@@ -48,10 +40,6 @@ impl Place {
 impl Folder {
     /// Opens each folder of a place in turn.
     pub(super) fn open(place: &Place) -> Result<Self, FenceError> {
-        Self::open_as(place, Kind::Cgroups)
-    }
-
-    pub(super) fn open_as(place: &Place, kind: Kind) -> Result<Self, FenceError> {
         let path = place.to_string();
         let failed = |why: Errno| error(&path, "it cannot be opened", why);
         let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -64,7 +52,7 @@ impl Folder {
             Version::V1 => CGROUP_SUPER_MAGIC,
             Version::V2 => CGROUP2_SUPER_MAGIC,
         };
-        if kind == Kind::Cgroups && found != expected {
+        if !place.is_made_up && found != expected {
             let why = io::Error::other("another file system hides the cgroups");
             return Err(FenceError::File {
                 path,
@@ -194,11 +182,8 @@ mod tests {
     use super::*;
 
     fn place(point: &std::path::Path, folders: &[&str]) -> Place {
-        Place {
-            version: Version::V2,
-            point: point.into(),
-            folders: folders.iter().map(ToString::to_string).collect(),
-        }
+        let top = Place::made_up(point);
+        folders.iter().fold(top, |at, name| at.below(name))
     }
 
     #[test]
@@ -210,8 +195,8 @@ mod tests {
         symlink(dir.path(), inside.join("out")).unwrap();
         symlink(dir.path().join("secret"), inside.join("cpuset.cpus")).unwrap();
         let through = place(dir.path(), &["inside", "out"]);
-        assert!(Folder::open_as(&through, Kind::Any).is_err());
-        let folder = Folder::open_as(&place(dir.path(), &["inside"]), Kind::Any).unwrap();
+        assert!(through.open().is_err());
+        let folder = place(dir.path(), &["inside"]).open().unwrap();
         let read = folder.read("cpuset.cpus").unwrap_err();
         assert_eq!(read.errno(), Some(libc::ELOOP));
         let written = folder.write("cpuset.cpus", "0").unwrap_err();
@@ -226,14 +211,18 @@ mod tests {
     #[test]
     fn what_is_no_cgroup_is_not_opened() {
         let dir = tempfile::tempdir().unwrap();
-        let said = Folder::open(&place(dir.path(), &[])).unwrap_err();
+        let real = Place {
+            is_made_up: false,
+            ..place(dir.path(), &[])
+        };
+        let said = Folder::open(&real).unwrap_err();
         assert!(said.to_string().contains("it is no cgroup"), "{said}");
     }
 
     #[test]
     fn files_are_never_made() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open_as(&place(dir.path(), &[]), Kind::Any).unwrap();
+        let folder = place(dir.path(), &[]).open().unwrap();
         assert!(folder.write("cpuset.cpus", "0").is_err());
         assert!(!dir.path().join("cpuset.cpus").exists());
         fs::write(dir.path().join("cpuset.cpus"), "").unwrap();

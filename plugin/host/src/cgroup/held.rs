@@ -78,15 +78,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::cgroup::folder::Kind;
 
     fn top(point: &Path, version: Version) -> Folder {
         let place = Place {
             version,
-            point: point.into(),
-            folders: Vec::new(),
+            ..Place::made_up(point)
         };
-        Folder::open_as(&place, Kind::Any).unwrap()
+        place.open().unwrap()
     }
 
     fn folders(own: &[&str]) -> Vec<String> {

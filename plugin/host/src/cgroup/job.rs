@@ -118,39 +118,28 @@ pub(super) fn put(folder: &Folder, file: &str, value: String) -> Result<Written,
 /// nothing if it does: no cgroup between has a share of its own.
 #[must_use]
 pub fn nice_obstacle() -> Option<String> {
-    let own = kernel_text::read("/proc/self/cgroup").unwrap_or_default();
+    let mounts = Mounts::read().unwrap_or_default();
     let with_share = |place: &Place| {
         let above = (0..=place.folders.len()).map(|up| place.above(up));
         above
             .filter(|place| !place.folders.is_empty())
             .find(|place| place.open().is_ok_and(|folder| folder.read(WEIGHT).is_ok()))
     };
-    let unified = Mounts::read()
-        .ok()
-        .and_then(|mounts| Place::of(0, &mounts).ok())
-        .filter(|place| place.version == Version::V2)
-        .and_then(|place| with_share(&place));
+    let own = Place::in_hierarchy(0, &mounts, "cpu").ok();
+    let own = own.and_then(|place| match place.version {
+        Version::V1 => Some(place),
+        Version::V2 => with_share(&place),
+    });
     let autogroup = kernel_text::read("/proc/sys/kernel/sched_autogroup_enabled");
     let autogroup = autogroup.is_ok_and(|text| text.trim() == "1");
-    among_all(&own, unified.map(|place| place.folders), autogroup)
+    among_all(
+        &own.map(|place| place.folders).unwrap_or_default(),
+        autogroup,
+    )
 }
 
-/// In: `/proc/self/cgroup`, the innermost folder with a share in the unified hierarchy, and whether the kernel groups
-/// by session.
-fn among_all(own: &str, unified: Option<Vec<String>>, autogroup: bool) -> Option<String> {
-    let of_cpu = own.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let is_cpu = parts.nth(1)?.split(',').any(|name| name == "cpu");
-        parts.next().filter(|_| is_cpu)
-    });
-    let folders: Vec<String> = match of_cpu {
-        Some(path) => path
-            .split('/')
-            .filter(|name| !name.is_empty())
-            .map(Into::into)
-            .collect(),
-        None => unified.unwrap_or_default(),
-    };
+/// In: the innermost folder with a share, none for the root, and whether the kernel groups by session.
+fn among_all(folders: &[String], autogroup: bool) -> Option<String> {
     let is_jobs = |name: &String| name.starts_with("job_") || name.starts_with("step_");
     if folders.iter().any(is_jobs) {
         return Some("Slurm gives each job a share of the CPUs of its own by cgroup v1".into());
@@ -178,6 +167,7 @@ mod tests {
                 version,
                 point: "/no/such/mount".into(),
                 folders: path.iter().map(ToString::to_string).collect(),
+                is_made_up: false,
             };
             let why = JobFolders::of(&place).unwrap_err().to_string();
             assert!(why.contains("no folder of the unified"), "{why}");
@@ -186,22 +176,15 @@ mod tests {
 
     #[test]
     fn where_niceness_counts() {
-        let folder = |path: &[&str]| Some(path.iter().map(ToString::to_string).collect());
-        let why = |own, unified, autogroup| among_all(own, unified, autogroup);
-        assert_eq!(why("0::/\n", None, false), None);
-        assert!(why("0::/\n", None, true).is_some_and(|why| why.contains("autogroup")));
-        let service = folder(&["system.slice", "slurmd.service"]);
-        assert_eq!(
-            why("0::/system.slice/slurmd.service\n", service, true),
-            None
-        );
-        let v1 = "4:cpu,cpuacct:/slurm/uid_0/job_1/step_0\n5:cpuset:/slurm\n0::/\n";
-        assert!(why(v1, None, false).is_some_and(|why| why.contains("v1")));
-        assert_eq!(
-            why("4:cpu,cpuacct:/slurmd\n5:cpuset:/job_1\n", None, true),
-            None
-        );
-        let job = folder(&["slurmstepd.scope", "job_1"]);
-        assert!(why("0::/x\n", job, false).is_some());
+        let why = |path: &str, autogroup| {
+            let folders: Vec<_> = path.split_terminator('/').map(String::from).collect();
+            among_all(&folders, autogroup)
+        };
+        assert_eq!(why("", false), None);
+        assert!(why("", true).is_some_and(|why| why.contains("autogroup")));
+        assert_eq!(why("system.slice/slurmd.service", true), None);
+        let v1 = why("slurm/uid_0/job_1/step_0", false);
+        assert!(v1.is_some_and(|why| why.contains("v1")));
+        assert!(why("slurmstepd.scope/job_1", false).is_some());
     }
 }

@@ -53,21 +53,6 @@ pub fn running(scope: &Place, except: &str) -> Result<Vec<Running>, FenceError> 
     }
 }
 
-/// Whether each of these jobs still runs, on the same CPUs. Nothing else is looked at.
-#[must_use]
-pub fn still_run(scope: &Place, jobs: &[Running]) -> bool {
-    scope
-        .open()
-        .is_ok_and(|folder| Walk { left: MOST }.still_run(&folder, jobs))
-}
-
-/// The folder of a process's job: its place, if it is below a scope.
-#[must_use]
-pub fn job_of(place: &Place, scope: &Place) -> Option<Place> {
-    let depth = scope.folders.len() + 1;
-    (place.folders.len() >= depth).then(|| place.above(place.folders.len() - depth))
-}
-
 struct Walk {
     left: usize,
 }
@@ -108,11 +93,6 @@ impl Walk {
             }
         }
         found
-    }
-
-    fn still_run(&mut self, scope: &Folder, jobs: &[Running]) -> bool {
-        jobs.iter()
-            .all(|job| self.cpus_if_running(scope, &job.name).as_ref() == Some(&job.cpus))
     }
 
     /// One that has ended meanwhile cannot be opened.
@@ -186,7 +166,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::folder::Kind;
     use super::*;
 
     fn file(dir: &Path, path: &str, text: &str) {
@@ -198,10 +177,9 @@ mod tests {
     fn jobs(dir: &Path, version: Version, left: usize) -> String {
         let place = Place {
             version,
-            point: dir.into(),
-            folders: Vec::new(),
+            ..Place::made_up(dir)
         };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let folder = place.open().unwrap();
         Walk { left }.jobs(&folder, version).to_string()
     }
 
@@ -229,53 +207,19 @@ mod tests {
                 file(dir, &path, events);
             }
         }
-        Place {
-            version: Version::V2,
-            point: dir.into(),
-            folders: Vec::new(),
-        }
+        Place::made_up(dir)
     }
 
     #[test]
     fn frozen_jobs_do_not_run() {
         let dir = tempfile::tempdir().unwrap();
         let place = five_jobs(dir.path());
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let folder = place.open().unwrap();
         let running = Walk { left: MOST }.running(&folder, "job_5");
         let text = |job: &Running| format!("{} {}", job.name, job.cpus);
         let mut found: Vec<_> = running.iter().map(text).collect();
         found.sort();
         assert_eq!(found, ["job_1 0-1", "job_3 3", "job_4 4"]);
-        let below = ["job_1", "step_0", "user"];
-        let below = below.iter().fold(place.clone(), |at, name| at.below(name));
-        let job = job_of(&below, &place).unwrap();
-        assert!(job.to_string().ends_with("/job_1"));
-    }
-
-    #[test]
-    fn whether_jobs_still_run() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open_as(&five_jobs(dir.path()), Kind::Any).unwrap();
-        let running = Walk { left: MOST }.running(&folder, "job_5");
-        let still = || Walk { left: MOST }.still_run(&folder, &running);
-        // Others may come.
-        file(dir.path(), "job_6/cgroup.events", "populated 1\n");
-        assert!(still());
-        // One is frozen, goes to other CPUs, or ends.
-        for (path, now, before) in [
-            (
-                "job_1/step_0/user/task_0/cgroup.events",
-                "populated 1\nfrozen 1\n",
-                "populated 1\nfrozen 0\n",
-            ),
-            ("job_3/cpuset.cpus", "3,5\n", "3\n"),
-            ("job_4/cgroup.events", "populated 0\n", "populated 1\n"),
-        ] {
-            file(dir.path(), path, now);
-            assert!(!still(), "{path}");
-            file(dir.path(), path, before);
-            assert!(still(), "{path}");
-        }
     }
 
     #[test]

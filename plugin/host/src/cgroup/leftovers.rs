@@ -81,8 +81,6 @@ fn is_alive(pid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Version;
-    use super::super::folder::Kind;
     use super::*;
 
     /// Slurm 22.05 gives the folder of a task to the task's user, who can make others there, by any name.
@@ -104,12 +102,8 @@ mod tests {
         for given in [&users, &users_own] {
             std::os::unix::fs::chown(given, Some(65534), None).unwrap();
         }
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let place = Place::made_up(dir.path());
+        let folder = place.open().unwrap();
         let mut walk = Walk {
             left: 10,
             removed: Vec::new(),
@@ -135,12 +129,8 @@ mod tests {
         ] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
         }
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let place = Place::made_up(dir.path());
+        let folder = place.open().unwrap();
         let mut walk = Walk {
             left: MOST,
             removed: Vec::new(),

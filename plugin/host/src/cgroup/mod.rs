@@ -6,7 +6,6 @@
 //! Nothing here builds a path from a job's number. The place comes from `/proc/PID/cgroup`, is below a
 //! mount of `/proc/self/mountinfo`, and is opened folder by folder without following links.
 
-mod abandoned;
 mod child;
 #[cfg(test)]
 mod fake;
@@ -27,7 +26,6 @@ mod slurms_step;
 mod stepds;
 mod write;
 
-pub use abandoned::thaw_abandoned;
 pub use child::Child;
 pub use folder::Folder;
 pub use held::held_by_others;

@@ -1,4 +1,4 @@
-//! Where cgroups with cpusets are mounted.
+//! Where cgroups are mounted.
 //! In: the text of `/proc/self/mountinfo`. Out: the mounts, those of the usual place first, and of each place the latest.
 
 use std::io;
@@ -14,10 +14,12 @@ const MOUNTINFO: &str = "/proc/self/mountinfo";
 /// More mounts of cgroups than any host has.
 const MOST_MOUNTS: usize = 256;
 
-/// One mount of a hierarchy that may have cpusets.
+/// One mount of a hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     pub version: Version,
+    /// The controllers of version 1, with commas between.
+    controllers: String,
     /// The cgroup that stands at the mount point.
     pub root: String,
     pub point: PathBuf,
@@ -36,7 +38,7 @@ impl Mounts {
         Ok(Self::of(&kernel_text::read(MOUNTINFO)?))
     }
 
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let found = text.lines().rev().filter_map(Mount::of);
         let is_usual = |one: &Mount| one.point.starts_with(USUAL);
         let (usual, others): (Vec<_>, Vec<_>) = found.partition(is_usual);
@@ -46,24 +48,25 @@ impl Mounts {
 }
 
 impl Mount {
+    /// Whether it has a controller: one of version 2 may have each.
+    pub(super) fn has(&self, controller: &str) -> bool {
+        self.version == Version::V2 || self.controllers.split(',').any(|name| name == controller)
+    }
+
     /// `36 25 0:31 /root /point options … - type source options`
     fn of(line: &str) -> Option<Self> {
         let (ours, others) = line.split_once(" - ")?;
         let mut ours = ours.split(' ');
         let (root, point) = (ours.nth(3)?, ours.next()?);
         let mut others = others.split(' ');
-        let kind = others.next()?;
-        let mut has_cpusets = || {
-            let options = others.nth(1)?;
-            options.split(',').find(|word| *word == "cpuset")
-        };
-        let version = match kind {
+        let version = match others.next()? {
             "cgroup2" => Version::V2,
-            "cgroup" => has_cpusets().map(|_| Version::V1)?,
+            "cgroup" => Version::V1,
             _ => return None,
         };
         Some(Self {
             version,
+            controllers: others.nth(1).unwrap_or_default().into(),
             root: plain(root),
             point: plain(point).into(),
         })
@@ -105,6 +108,7 @@ broken - cgroup2
             .map(|one| (one.version, one.root.as_str(), one.point.to_str()))
             .collect();
         let expected = [
+            (Version::V1, "/", Some("/sys/fs/cgroup/memory")),
             (Version::V1, "/", Some("/sys/fs/cgroup/cpuset")),
             (Version::V2, "/job", Some("/mnt/a b")),
         ];

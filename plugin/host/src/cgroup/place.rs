@@ -4,10 +4,11 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use libc::pid_t;
 
+use super::mounts::Mount;
 use super::{FenceError, Mounts, Version};
 
 /// Far more than one line for each hierarchy, each with the longest path.
@@ -27,6 +28,8 @@ pub struct Place {
     pub(super) point: PathBuf,
     /// The folders below the mount.
     pub(super) folders: Vec<String>,
+    /// Whether it is below a folder that only looks like a mount of cgroups.
+    pub(super) is_made_up: bool,
 }
 
 impl fmt::Display for Place {
@@ -42,6 +45,14 @@ impl Place {
     /// # Errors
     /// [`FenceError`]: the process has ended, or its cgroup is below no mount that this process sees.
     pub fn of(pid: pid_t, mounts: &Mounts) -> Result<Self, FenceError> {
+        Self::in_hierarchy(pid, mounts, "cpuset")
+    }
+
+    /// The same in the hierarchy of another controller.
+    ///
+    /// # Errors
+    /// As for [`Self::of`].
+    pub fn in_hierarchy(pid: pid_t, mounts: &Mounts, controller: &str) -> Result<Self, FenceError> {
         let path = match pid {
             0 => "/proc/self/cgroup".into(),
             pid => format!("/proc/{pid}/cgroup"),
@@ -51,7 +62,27 @@ impl Place {
         read.map_err(|why| FenceError::Place(format!("{path}: {why}")))?;
         let text = String::from_utf8(text)
             .map_err(|_| FenceError::Place(format!("{path}: it is no text")))?;
-        Self::read(&text, mounts).map_err(|why| FenceError::Place(format!("{path}: {why}")))
+        Self::read(&text, mounts, controller)
+            .map_err(|why| FenceError::Place(format!("{path}: {why}")))
+    }
+
+    /// The top of a folder that looks like a mount of the unified hierarchy, for a trial without the kernel's.
+    #[must_use]
+    pub fn made_up(top: &Path) -> Self {
+        Self {
+            version: Version::V2,
+            point: top.into(),
+            folders: Vec::new(),
+            is_made_up: true,
+        }
+    }
+
+    /// The cgroup of this path, if it is below this one.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> Option<Self> {
+        let below = path.strip_prefix(self.path()).ok()?.to_str()?;
+        let names = folders(&format!("/{below}")).ok()?;
+        Some(names.iter().fold(self.clone(), |at, name| at.below(name)))
     }
 
     /// Whether another place is this one or below it.
@@ -61,11 +92,15 @@ impl Place {
             && other.folders.starts_with(&self.folders)
     }
 
-    pub(super) fn read(text: &str, mounts: &Mounts) -> Result<Self, String> {
-        let (version, path) = line(text).ok_or("it names no cgroup with cpusets")?;
-        let of_version = || mounts.0.iter().filter(|one| one.version == version);
+    pub(crate) fn read(text: &str, mounts: &Mounts, controller: &str) -> Result<Self, String> {
+        let (version, path) = line(text, controller)
+            .ok_or_else(|| format!("it names no cgroup with the controller {controller}"))?;
+        let is_it = |one: &&Mount| one.version == version && one.has(controller);
+        let of_version = || mounts.0.iter().filter(is_it);
         if of_version().next().is_none() {
-            return Err("no hierarchy with cpusets is mounted".into());
+            return Err(format!(
+                "no hierarchy with the controller {controller} is mounted"
+            ));
         }
         let folders = folders(path)?;
         let below = |root: &str| {
@@ -79,15 +114,14 @@ impl Place {
             version,
             point: mount.point.clone(),
             folders,
+            is_made_up: false,
         })
     }
 
     /// Whether its folder is there, as far as the kernel says.
     #[must_use]
     pub fn exists(&self) -> bool {
-        let mut path = std::path::PathBuf::from(&self.point);
-        path.extend(&self.folders);
-        path.try_exists().unwrap_or(true)
+        self.path().try_exists().unwrap_or(true)
     }
 
     /// The folder of the job whose slurmstepd lives there: `JOB` of `JOB/step_X/slurm` in the unified hierarchy, whatever
@@ -158,6 +192,20 @@ impl Place {
             && self.version == above.version
     }
 
+    /// The names of its folders, from the mount on.
+    #[must_use]
+    pub fn folders(&self) -> &[String] {
+        &self.folders
+    }
+
+    /// The path of its folder.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        let mut path = self.point.clone();
+        path.extend(&self.folders);
+        path
+    }
+
     /// The name of its folder.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
@@ -193,8 +241,8 @@ impl Place {
     }
 }
 
-/// The line for cpusets: that of v1, if that hierarchy has them, else the unified one.
-fn line(text: &str) -> Option<(Version, &str)> {
+/// The line for a controller: that of v1, if that hierarchy has it, else the unified one.
+fn line<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a str)> {
     let mut unified = None;
     for line in text.lines() {
         // A path may have colons.
@@ -203,11 +251,10 @@ fn line(text: &str) -> Option<(Version, &str)> {
         else {
             continue;
         };
-        if names.split(',').any(|name| name == "cpuset") {
-            return Some((Version::V1, path));
-        }
         if number == "0" && names.is_empty() {
             unified = Some((Version::V2, path));
+        } else if names.split(',').any(|name| name == controller) {
+            return Some((Version::V1, path));
         }
     }
     unified
@@ -241,7 +288,7 @@ mod tests {
     const BELOW: &str = "30 1 0:1 /outer/job /cg rw - cgroup2 c rw\n";
 
     fn found(mounts: &str, text: &str) -> Result<String, String> {
-        Place::read(text, &Mounts::of(mounts)).map(|place| place.to_string())
+        Place::read(text, &Mounts::of(mounts), "cpuset").map(|place| place.to_string())
     }
 
     #[test]
@@ -278,12 +325,17 @@ mod tests {
             (UNIFIED, format!("{scope}/job_1/step_0/user/task_0"), None),
             (UNIFIED, "/step_0/slurm".into(), None),
         ] {
-            let place = Place::read(&format!("0::{path}\n"), &Mounts::of(mounts)).unwrap();
+            let place =
+                Place::read(&format!("0::{path}\n"), &Mounts::of(mounts), "cpuset").unwrap();
             let found = place.job_of_slurmstepd().map(|job| job.folders.join("/"));
             let expected = job.map(|job| format!("{}/{job}", &scope[1..]));
             assert_eq!(found, expected, "{path}");
         }
-        let v1 = Place::read("5:cpuset:/slurm/step_0/slurm\n0::/\n", &Mounts::of(HYBRID));
+        let v1 = Place::read(
+            "5:cpuset:/slurm/step_0/slurm\n0::/\n",
+            &Mounts::of(HYBRID),
+            "cpuset",
+        );
         assert_eq!(v1.unwrap().job_of_slurmstepd(), None);
     }
 
@@ -291,8 +343,12 @@ mod tests {
     fn what_is_outside_is_refused() {
         let long = format!("0::/{}\n", "a/".repeat(MOST_FOLDERS + 1));
         for (mounts, text, why) in [
-            (UNIFIED, "", "no cgroup with cpusets"),
-            (UNIFIED, "9:memory:/m\n", "no cgroup with cpusets"),
+            (UNIFIED, "", "no cgroup with the controller cpuset"),
+            (
+                UNIFIED,
+                "9:memory:/m\n",
+                "no cgroup with the controller cpuset",
+            ),
             (UNIFIED, "3:cpuset:/a\n0::/b\n", "no hierarchy"),
             ("", "0::/a\n", "no hierarchy"),
             (UNIFIED, "0::/../../a\n", "outside"),
@@ -310,7 +366,7 @@ mod tests {
     fn slurms_leaves_are_known() {
         let place = |path: &str| {
             let text = format!("0::{path}\n");
-            Place::read(&text, &Mounts::of(UNIFIED)).unwrap()
+            Place::read(&text, &Mounts::of(UNIFIED), "cpuset").unwrap()
         };
         for (path, task, is_common) in [
             ("/s/job_1/step_0/user/task_12", Some(12), false),
@@ -326,7 +382,8 @@ mod tests {
             assert_eq!(is, (task, is_common), "{path}");
         }
         let step = |place: &str, own: &str| {
-            let read = |text: String, mounts| Place::read(&text, &Mounts::of(mounts)).unwrap();
+            let read =
+                |text: String, mounts| Place::read(&text, &Mounts::of(mounts), "cpuset").unwrap();
             let both = [place, own].map(|path| read(format!("0::{path}\n"), UNIFIED));
             both[0].is_in_step_of(&both[1])
         };
@@ -335,7 +392,7 @@ mod tests {
         assert!(!step(leaf, "/s/job_2/step_extern/slurm"));
         assert!(!step("/s/user/task_0", "/s/slurm"), "no step");
         let v1 = "5:cpuset:/slurm_n/uid_0/job_1/step_0/task_3\n";
-        let v1 = Place::read(v1, &Mounts::of(HYBRID)).unwrap();
+        let v1 = Place::read(v1, &Mounts::of(HYBRID), "cpuset").unwrap();
         assert_eq!((v1.slurms_task(), v1.is_slurms_common()), (Some(3), false));
     }
 }

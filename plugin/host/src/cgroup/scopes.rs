@@ -1,6 +1,7 @@
 //! The cgroup below which Slurm keeps the jobs of a node: its scope.
 //! In: the mounts and a node's name, or the place of a process. Out: the scope's place.
 
+use super::mounts::Mount;
 use super::{Mounts, Place, Version};
 
 /// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
@@ -22,26 +23,43 @@ pub fn scope_of(place: &Place, node: &str) -> Option<Place> {
 /// another than the usual one), at its top or beside process 1, or at the top of version 1.
 #[must_use]
 pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
-    let has_v1 = mounts.0.iter().any(|mount| mount.version == Version::V1);
-    let version = if has_v1 { Version::V1 } else { Version::V2 };
-    let of_version = mounts.0.iter().filter(|mount| mount.version == version);
-    let places = of_version.flat_map(|mount| {
-        let top = Place {
-            version,
-            point: mount.point.clone(),
-            folders: Vec::new(),
-        };
-        match version {
-            Version::V1 => vec![top],
-            Version::V2 => {
-                let init = Place::of(1, mounts).ok();
-                let tops = tops(top, init.as_ref()).into_iter();
-                tops.flat_map(|top| slices(&top)).collect()
-            }
+    let v1 = tops_of(mounts, Version::V1);
+    let version = if v1.is_empty() {
+        Version::V2
+    } else {
+        Version::V1
+    };
+    let places = match version {
+        Version::V1 => v1,
+        Version::V2 => {
+            let init = Place::of(1, mounts).ok();
+            let all = unified(mounts).into_iter();
+            let tops = all.flat_map(|top| tops(top, init.as_ref()));
+            tops.flat_map(|top| slices(&top)).collect()
         }
-    });
-    let named = places.flat_map(|above| names(version, node).map(|name| above.below(&name)));
+    };
+    let named = places
+        .into_iter()
+        .flat_map(|above| names(version, node).map(|name| above.below(&name)));
     named.filter(|place| place.open().is_ok()).collect()
+}
+
+/// The tops of the unified hierarchy's mounts.
+#[must_use]
+pub fn unified(mounts: &Mounts) -> Vec<Place> {
+    tops_of(mounts, Version::V2)
+}
+
+/// The tops of the mounts that may have cpusets.
+fn tops_of(mounts: &Mounts, version: Version) -> Vec<Place> {
+    let is_it = |mount: &&Mount| mount.version == version && mount.has("cpuset");
+    let top = |mount: &Mount| Place {
+        version,
+        point: mount.point.clone(),
+        folders: Vec::new(),
+        is_made_up: false,
+    };
+    mounts.0.iter().filter(is_it).map(top).collect()
 }
 
 /// Where its slices may be: at the top and, from 24.11 on, in the folder in which process 1 has its own. The second is
@@ -80,6 +98,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hierarchies_without_cpusets_are_passed_over() {
+        let systemds = "29 1 0:3 / /cg/systemd rw - cgroup c rw,name=systemd\n";
+        let v1 = "31 1 0:4 / /cg/cpuset rw - cgroup c rw,cpuset\n";
+        let v2 = "30 1 0:1 / /cg/unified rw - cgroup2 c rw\n";
+        let tops = |text: &str| {
+            let mounts = Mounts::of(text);
+            let both = [Version::V1, Version::V2].map(|version| tops_of(&mounts, version));
+            both.map(|tops| tops.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(
+            tops(&[systemds, v2].concat()),
+            [none.clone(), vec!["/cg/unified".into()]]
+        );
+        assert_eq!(
+            tops(&[systemds, v1].concat()),
+            [vec!["/cg/cpuset".into()], none]
+        );
+    }
+
+    #[test]
     fn slices_are_at_the_top_or_beside_process_1() {
         let mounts = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
         for (text, expected) in [
@@ -91,7 +130,7 @@ mod tests {
             ),
             ("0::/a/b/init.scope\n", &["/cg", "/cg/a/b"]),
         ] {
-            let init = Place::read(text, &mounts).unwrap();
+            let init = Place::read(text, &mounts, "cpuset").unwrap();
             let top = init.above(init.folders.len());
             let found = tops(top, Some(&init));
             let found: Vec<_> = found.iter().map(ToString::to_string).collect();
@@ -123,7 +162,7 @@ mod tests {
             (&v1, "4:cpuset:/slurm/uid_0\n", Some("/cg/slurm")),
             (&v1, "4:cpuset:/slurm_n2/uid_0\n", None),
         ] {
-            let place = Place::read(text, mounts).unwrap();
+            let place = Place::read(text, mounts, "cpuset").unwrap();
             let found = scope_of(&place, "n1").map(|place| place.to_string());
             assert_eq!(found.as_deref(), scope, "{text}");
         }

@@ -153,7 +153,6 @@ mod tests {
     use std::fs;
 
     use super::super::Place;
-    use super::super::folder::Kind;
     use super::*;
 
     fn cpus(list: &str) -> CpuSet {
@@ -165,12 +164,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("cpuset.cpus"), "").unwrap();
         fs::write(dir.path().join("cpuset.cpus.effective"), now).unwrap();
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let place = Place::made_up(dir.path());
+        let folder = place.open().unwrap();
         let mut all = Vec::new();
         let asked = cpus(asked);
         let fence = Fence {
@@ -235,12 +230,8 @@ mod tests {
         for file in files {
             fs::write(dir.path().join(file), "max\n").unwrap();
         }
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let place = Place::made_up(dir.path());
+        let folder = place.open().unwrap();
         (dir, folder)
     }
 

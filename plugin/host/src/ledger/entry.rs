@@ -34,7 +34,7 @@ pub struct Cpuset {
 }
 
 /// The number of a step on one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StepKey {
     /// Job.
     pub job: u32,
@@ -63,18 +63,43 @@ pub struct Entry {
     pub made: u64,
     /// Its slurmstepd. The table of the release before has entries without one.
     pub stepd: Option<Process>,
-    /// Its first task; none as long as it has not started.
+    /// Its first task; none until the last one has started.
     pub task: Option<Task>,
+    /// The tasks that have a cgroup of Slurm's own, if the step is in a cpuset: what a service moves.
+    pub leaves: Vec<Leaf>,
     /// Its user.
     pub uid: u32,
     /// The `--binding`, the `--cpuset`, or the pool's name.
     pub request: String,
+    /// The CPUs that its job owns, if it is a cpuset.
+    pub job_cpus: CpuSet,
     /// A cpuset's generation: how often it was chosen anew since the job began.
     pub generation: u32,
+    /// Whether the service keeps its tasks frozen until its job has CPUs: those of this entry do not count as taken.
+    pub waits: bool,
+    /// The CPUs that a cpuset had before some of them went offline; none if it has them.
+    pub home: Option<CpuSet>,
     /// The cgroup of the step; none where Slurm makes none.
     pub cgroup: Option<PathBuf>,
     /// The CPUs of its cores.
     pub cpus: CpuSet,
+    /// The file that it was read from; none in the table of the release before.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+}
+
+/// A task in a cgroup of Slurm's own, `…/step_N/user/task_N`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Leaf {
+    /// The name of the cgroup.
+    pub name: String,
+    /// The mask that berth gave the task.
+    pub cpus: CpuSet,
+    /// The CPUs that were written into the cgroup.
+    pub fence: CpuSet,
+    /// Whether a `--mem-bind` binds its memory, which then stays where it is.
+    pub has_own_memory: bool,
 }
 
 impl Entry {

@@ -5,11 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use berth_placement::CpuSet;
-
-use super::entry::Entry;
+use super::entry::{Entry, Leaf};
 use super::process::Task;
-use super::{LedgerError, Session, step_cgroup, steps};
+use super::{LedgerError, step_cgroup, steps};
 
 /// An entry that was written, until its step ends.
 #[derive(Debug)]
@@ -30,64 +28,22 @@ impl Held {
         &self.entry
     }
 
-    /// Sets the task whose state shows whether the step is suspended, and whose cgroup shows whether it lives on.
+    /// The last task has started: the first one shows whether the step is suspended, and its cgroup whether it lives on.
+    /// From now on only a service writes into the file.
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
-        let task = Some(Task::of(pid));
+    pub fn started(&mut self, pid: i32, leaves: Vec<Leaf>) -> Result<(), LedgerError> {
         let cgroup = self.entry.cgroup.clone();
         self.write(Entry {
-            task,
+            task: Some(Task::of(pid)),
+            leaves,
             cgroup: cgroup.or_else(|| step_cgroup::of(pid)),
             ..self.entry.clone()
         })
     }
 
-    /// Says whether the job is suspended: then its CPUs do not count as taken.
-    ///
-    /// # Errors
-    /// [`LedgerError`]
-    pub fn set_suspended(&mut self, suspended: bool) -> Result<(), LedgerError> {
-        match self.entry.task {
-            Some(task) if task.suspended != suspended => {
-                let task = Some(Task { suspended, ..task });
-                self.write(Entry {
-                    task,
-                    ..self.entry.clone()
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The cpuset has other CPUs from now on, and its job runs. The session is of the same ledger, and
-    /// locked.
-    ///
-    /// # Errors
-    /// [`LedgerError`]
-    pub fn set_cpus(
-        &mut self,
-        session: &Session<'_>,
-        cpus: CpuSet,
-        generation: u32,
-    ) -> Result<(), LedgerError> {
-        if !session.is_locked() {
-            return Err(LedgerError::Busy(self.path.clone()));
-        }
-        let runs = |task: Task| Task {
-            suspended: false,
-            ..task
-        };
-        self.write(Entry {
-            cpus,
-            generation,
-            task: self.entry.task.map(runs),
-            ..self.entry.clone()
-        })
-    }
-
-    /// Tasks wait for this, so it takes no lock. Nobody else writes into the file.
+    /// Tasks wait for this, so it takes no lock. Nobody else writes into the file before they have started.
     fn write(&mut self, entry: Entry) -> Result<(), LedgerError> {
         if !self.is_in_place() {
             return Err(LedgerError::Lost(self.path.clone()));

@@ -33,7 +33,6 @@
 //! ```
 
 mod entry;
-mod frozen;
 mod held;
 mod layers;
 mod process;
@@ -42,10 +41,10 @@ mod questions;
 mod rule;
 mod step_cgroup;
 mod steps;
+mod suspended;
 mod table;
 
 use std::fs::{self, File, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -55,15 +54,19 @@ use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
-pub use self::entry::{Cpuset, Entry, Kind, StepKey};
+pub use self::entry::{Cpuset, Entry, Kind, Leaf, StepKey};
 pub use self::held::Held;
 pub use self::process::{Process, Task};
-pub use self::questions::{Beside, is_suspended};
+pub use self::questions::is_suspended;
 pub use self::rule::Others;
 pub use self::steps::NAME;
 use crate::lock::{self, Locked};
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
+
+/// How long a job that is being suspended may take to stop: Slurm's default `suspend_grace_time`, and 3 s. No layout
+/// table has the site's own.
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// The file that is locked while the ledger is read and written.
 const LOCK: &str = "steps.lock";
@@ -72,6 +75,8 @@ const LOCK_MODE: u32 = 0o600;
 const WHOLE: u64 = 0;
 /// Its byte for the process that reads the ledger and writes the public file.
 const PUBLIC: u64 = 1;
+/// Its byte for the service: its sign of life.
+const SERVICE: u64 = 2;
 
 /// A ledger that cannot be used.
 #[derive(Debug, Error)]
@@ -121,6 +126,13 @@ pub struct Session<'a> {
     lock: Option<Locked<'a>>,
     /// Whether the job that asks is in a pool.
     is_in_pool: bool,
+    has_service: bool,
+}
+
+/// The node's service lives as long as this value, and no longer than its process.
+#[derive(Debug)]
+pub struct ServiceLife {
+    _file: File,
 }
 
 impl Ledger {
@@ -182,6 +194,22 @@ impl Ledger {
         Session::read(self, None)
     }
 
+    /// For the service of the node: it lives from now on. None if another one does.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn into_service(self) -> Result<Option<ServiceLife>, LedgerError> {
+        let locked = lock::own(&self.file, SERVICE);
+        let locked = locked.map_err(|why| self.failed("locking it", why))?;
+        Ok(locked.then_some(ServiceLife { _file: self.file }))
+    }
+
+    /// Whether a service moves cpusets on this node. If the kernel does not answer, none does.
+    #[must_use]
+    pub fn has_service(&self) -> bool {
+        lock::is_held(&self.file, SERVICE).unwrap_or(false)
+    }
+
     fn lock_byte(&self, byte: u64, patience: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
         lock::wait(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
     }
@@ -211,6 +239,7 @@ impl<'a> Session<'a> {
             entries: found.living,
             lock,
             is_in_pool: false,
+            has_service: ledger.has_service(),
         })
     }
 
@@ -225,6 +254,12 @@ impl<'a> Session<'a> {
         self.lock.is_some()
     }
 
+    /// Whether a service moves cpusets on this node: only then a suspended job's cpuset is free for others.
+    #[must_use]
+    pub fn has_service(&self) -> bool {
+        self.has_service
+    }
+
     /// Every live entry.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
@@ -234,7 +269,9 @@ impl<'a> Session<'a> {
     /// The claims of other steps on these CPUs.
     #[must_use]
     pub fn others(&self, step: StepKey, near: &CpuSet) -> Others {
-        let mut others = Others::default().for_pool(self.is_in_pool);
+        let mut others = Others::default()
+            .for_pool(self.is_in_pool)
+            .with_service(self.has_service);
         for entry in self
             .entries
             .iter()
@@ -243,6 +280,23 @@ impl<'a> Session<'a> {
             others.add(step, entry);
         }
         others
+    }
+
+    /// For the service: another entry stands for this one from now on.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; `Busy` if the ledger is not locked. Then nothing is written.
+    pub fn change(&mut self, before: &Entry, after: &Entry) -> Result<(), LedgerError> {
+        let ledger = self.ledger;
+        let Some(file) = before.file.as_ref().filter(|_| self.is_locked()) else {
+            return Err(LedgerError::Busy(ledger.path.clone()));
+        };
+        steps::change(file, after).map_err(|why| ledger.failed("writing a step", why))?;
+        let is_it = |entry: &&mut Entry| entry.file.as_ref() == Some(file);
+        if let Some(entry) = self.entries.iter_mut().find(is_it) {
+            *entry = after.clone();
+        }
+        Ok(())
     }
 
     /// Writes an entry of this process, which ends with it and its tasks.
@@ -273,6 +327,17 @@ fn living(dir: &Path, steps: &Path) -> io::Result<steps::Found> {
     Ok(found)
 }
 
+/// Whether a service moves the cpusets of a node. Nothing is made.
+#[must_use]
+pub fn has_service(dir: &StateDir) -> bool {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(dir.path().join(LOCK));
+    file.is_ok_and(|file| lock::is_held(&file, SERVICE).unwrap_or(false))
+}
+
 /// Removes the files of steps whose slurmstepd was killed, if nobody has the ledger at this moment.
 pub fn tidy(dir: &StateDir) {
     if dir.path().join(NAME).exists()
@@ -299,19 +364,6 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
     }
     let found = living(dir.path(), &steps).map_err(failed)?;
     Ok(found.living)
-}
-
-/// A number that is another one after every change of the ledger, for who waits for a change.
-///
-/// # Errors
-/// [`LedgerError`]
-pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
-    let mut hasher = DefaultHasher::new();
-    for entry in look(dir)? {
-        let text = serde_json::to_vec(&entry).unwrap_or_default();
-        text.hash(&mut hasher);
-    }
-    Ok(hasher.finish())
 }
 
 /// Nanoseconds since the boot, sleep included. No administrator sets this clock.

@@ -7,7 +7,6 @@ use std::io;
 use libc::pid_t;
 use serde::{Deserialize, Serialize};
 
-use super::frozen::{frozen, is_frozen};
 use crate::process_stat::Stat;
 
 /// A process, distinguished from later ones with the same number.
@@ -26,8 +25,6 @@ pub struct Task {
     pub pid: pid_t,
     /// The low 32 bits of its start time; 0 if it is unknown.
     pub start: u32,
-    /// Whether its slurmstepd has seen that the job is suspended. Without that its state in /proc counts.
-    pub suspended: bool,
 }
 
 /// The answer of /proc about a process number.
@@ -73,37 +70,14 @@ impl Task {
     #[must_use]
     pub fn of(pid: pid_t) -> Self {
         let start = Process::of(pid).map_or(0, |process| process.start as u32);
-        Self {
-            pid,
-            start,
-            suspended: false,
-        }
+        Self { pid, start }
     }
 
-    /// Whether this very task is stopped, as the tasks of a suspended job are. If that is not
-    /// certain, the task counts as running, and its cores stay taken.
+    /// Whether this very task is stopped, as the tasks of a suspended job are.
     #[must_use]
-    pub fn is_stopped(self) -> bool {
-        if self.suspended {
-            return true;
-        }
-        let same = |start: u64| self.start != 0 && start as u32 == self.start;
+    pub fn has_stopped(self) -> bool {
         match find(self.pid) {
-            Found::Process('T', start) => same(start),
-            Found::Process('R' | 'S' | 'D', start) => same(start) && is_frozen(self.pid),
-            _ => false,
-        }
-    }
-
-    /// Whether Slurm has suspended this very task's job: its slurmstepd says so, or its step is frozen. Where Slurm has no
-    /// freezer for it, it has stopped; elsewhere that alone means nothing, because everybody may stop his own tasks.
-    #[must_use]
-    pub fn is_suspended(self) -> bool {
-        match find(self.pid) {
-            _ if self.suspended => true,
-            Found::Process(state, start) if self.start != 0 && start as u32 == self.start => {
-                frozen(self.pid).unwrap_or(state == 'T')
-            }
+            Found::Process('T', start) => self.start != 0 && start as u32 == self.start,
             _ => false,
         }
     }
@@ -152,22 +126,16 @@ mod tests {
         children[1].wait().unwrap();
         assert!(!asked[1].is_alive());
         let task = Task::of(asked[0].pid);
-        assert!(!task.is_stopped());
+        assert!(!task.has_stopped());
         let pid = nix::unistd::Pid::from_raw(asked[0].pid);
         nix::sys::signal::kill(pid, nix::sys::signal::SIGSTOP).unwrap();
-        while !task.is_stopped() {
+        while !task.has_stopped() {
             std::thread::yield_now();
         }
         for start in [0, task.start + 1] {
             let other = Task { start, ..task };
-            assert!(!other.is_stopped(), "another process of the same number");
+            assert!(!other.has_stopped(), "another process of the same number");
         }
-        let suspended = Task {
-            start: 0,
-            suspended: true,
-            ..task
-        };
-        assert!(suspended.is_stopped(), "its slurmstepd says so");
         for child in &mut children {
             let _ = child.kill();
             let _ = child.wait();
@@ -178,10 +146,10 @@ mod tests {
     fn a_process_without_its_first_thread_lives_and_can_be_stopped() {
         let child = Leaderless::start();
         let (process, task) = (Process::of(child.0).unwrap(), Task::of(child.0));
-        assert!(process.is_alive() && !task.is_stopped());
+        assert!(process.is_alive() && !task.has_stopped());
         // SAFETY: it is this test's own child.
         unsafe { libc::kill(child.0, libc::SIGSTOP) };
-        while !task.is_stopped() {
+        while !task.has_stopped() {
             std::thread::yield_now();
         }
         child.end();

@@ -3,37 +3,14 @@
 
 use berth_placement::CpuSet;
 
-use super::{Entry, Session, StepKey, Task};
-
-/// Those of an entry's CPUs that others have now. What its own job has inside the job's cpuset does not count.
-fn taken(session: &Session<'_>, entry: &Entry) -> CpuSet {
-    let others = session.others(entry.step, &entry.cpus);
-    let others = match entry.cpuset {
-        Some(cpuset) if cpuset.of_job => others.for_cpuset_of_job(),
-        _ => others,
-    };
-    let mut claims = others.now();
-    if entry.cpuset.is_some_and(|cpuset| cpuset.exclusive) {
-        claims.taken.insert_all(&claims.cpusets);
-    }
-    claims.taken.intersection(&entry.cpus)
-}
+use super::{Entry, Session};
 
 /// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
 #[must_use]
 pub fn is_suspended(all: &[Entry], job: u32) -> bool {
     let steps = all.iter().filter(|entry| entry.step.job == job);
-    let mut tasks = steps.filter_map(|entry| entry.task).peekable();
-    tasks.peek().is_some() && tasks.all(Task::is_suspended)
-}
-
-/// What the other steps in a job's cpuset do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
-    /// The latest generation of the cpuset that one of them has.
-    pub generation: u32,
-    /// Whether the tasks of one of them may run. Otherwise their job is suspended, or waits for its CPUs.
-    pub runs: bool,
+    let mut started = steps.filter(|entry| entry.task.is_some()).peekable();
+    started.peek().is_some() && started.all(Entry::is_suspended)
 }
 
 impl Session<'_> {
@@ -58,46 +35,15 @@ impl Session<'_> {
             .cloned()
     }
 
-    /// The other steps in the cpuset of a step's job, as far as they have tasks. None if there are none.
+    /// What the other jobs hold that are not suspended, and do not wait.
     #[must_use]
-    pub fn beside(&self, step: StepKey) -> Option<Beside> {
-        let is_its = |entry: &&Entry| entry.is_cpuset_of(step.job) && entry.step != step;
-        let living = self.entries.iter().filter(is_its);
-        let tasks = living.filter_map(|entry| Some((entry.generation, entry.task?)));
-        tasks.fold(None, |all: Option<Beside>, (generation, task)| {
-            let before = all.unwrap_or(Beside {
-                generation,
-                runs: false,
-            });
-            Some(Beside {
-                generation: before.generation.max(generation),
-                runs: before.runs || !task.suspended,
-            })
-        })
-    }
-
-    /// Whether others have CPUs of a job's exclusive cpuset: they got them while the job's only step still counted as
-    /// suspended, and another one was planned beside it.
-    #[must_use]
-    pub fn is_taken(&self, job: u32) -> bool {
-        let own = self.cpuset_of(job);
-        let own = own.filter(|own| own.cpuset.is_some_and(|cpuset| cpuset.exclusive));
-        own.is_some_and(|own| !taken(self, &own).is_empty())
-    }
-
-    /// What the other jobs that are not suspended hold, and what of that they hold exclusively.
-    #[must_use]
-    pub fn held_by_others(&self, job: u32) -> (CpuSet, CpuSet) {
-        let (mut held, mut exclusive) = (CpuSet::new(), CpuSet::new());
-        let runs =
-            |entry: &&Entry| entry.step.job != job && !entry.task.is_some_and(Task::is_stopped);
+    pub fn held_by_others(&self, job: u32) -> CpuSet {
+        let runs = |entry: &&Entry| entry.step.job != job && !entry.is_stopped();
+        let mut held = CpuSet::new();
         for entry in self.entries.iter().filter(runs) {
-            if !entry.pool && entry.cpuset.is_none_or(|cpuset| cpuset.exclusive) {
-                exclusive.insert_all(&entry.cpus);
-            }
             held.insert_all(&entry.cpus);
         }
-        (held, exclusive)
+        held
     }
 
     /// The places of jobs in pools: one entry for each of their steps that lives.

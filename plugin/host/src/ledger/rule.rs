@@ -8,7 +8,7 @@ use berth_placement::{Claims, CpuSet, NodeSet};
 
 use super::entry::{Entry, Kind, StepKey};
 use super::layers::Layers;
-use super::process::Task;
+use super::suspended::Signs;
 
 /// The claims of other steps, as far as they concern one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Others {
     in_pools: Vec<u32>,
     /// Whether the own job is in a pool.
     is_in_pool: bool,
+    /// Whether a service moves a resumed job: otherwise a suspended one keeps its cpuset.
+    has_service: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,10 +42,7 @@ struct Sets {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OtherStep {
     job: u32,
-    /// Its task that shows whether the job is suspended.
-    task: Option<Task>,
-    /// How often the job's cpuset was chosen anew, as far as this step knows.
-    generation: u32,
+    signs: Signs,
     cpus: CpuSet,
     has: Has,
 }
@@ -95,8 +94,7 @@ impl Others {
         }
         self.jobs.push(OtherStep {
             job: entry.step.job,
-            task: entry.task,
-            generation: entry.generation,
+            signs: Signs::of(entry),
             cpus: cpus.clone(),
             has: match entry.cpuset {
                 None => Has::Binding,
@@ -113,12 +111,11 @@ impl Others {
         Self { is_in_pool, ..self }
     }
 
-    /// The same for a cpuset that is its whole job's: the other steps of the job are inside it.
+    /// The same where a service moves cpusets, or none does.
     #[must_use]
-    pub(super) fn for_cpuset_of_job(self) -> Self {
+    pub fn with_service(self, has_service: bool) -> Self {
         Self {
-            own: Sets::default(),
-            cpusets: CpuSet::new(),
+            has_service,
             ..self
         }
     }
@@ -148,41 +145,31 @@ impl Others {
         self.claims(|_| true)
     }
 
-    /// The claims as they are, after one look at a task of each other job.
+    /// The claims as they are, after one look at a step of each other job that has tasks: Slurm suspends all of its steps.
     #[must_use]
     pub fn now(&self) -> Claims {
-        let last = self.last_words();
-        let mut stopped = HashMap::new();
-        self.claims(|step| {
-            let look = || last.get(&step.job).is_some_and(|task| task.is_stopped());
-            *stopped.entry(step.job).or_insert_with(look)
-        })
-    }
-
-    /// The task of each other job that shows whether the job is suspended: one whose slurmstepd says so, if there is
-    /// one. Where the job went on with its cpuset chosen anew, only the steps count that know of it: the others are
-    /// still held for a moment.
-    fn last_words(&self) -> HashMap<u32, Task> {
-        let mut last: HashMap<u32, &OtherStep> = HashMap::new();
+        let mut stopped: HashMap<u32, bool> = HashMap::new();
         for step in &self.jobs {
-            let says = |step: &OtherStep| (step.generation, step.task.map(|task| task.suspended));
-            let known = last.entry(step.job).or_insert(step);
-            if says(step) > says(known) {
-                *known = step;
+            match stopped.get_mut(&step.job) {
+                Some(known) => *known |= step.signs.waits,
+                None if step.signs.task.is_some() => {
+                    stopped.insert(step.job, step.signs.is_stopped());
+                }
+                None => {}
             }
         }
-        let task = |(job, step): (u32, &OtherStep)| Some((job, step.task?));
-        last.into_iter().filter_map(task).collect()
+        self.claims(|step| stopped.get(&step.job).is_some_and(|is_stopped| *is_stopped))
     }
 
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
-    fn claims(&self, mut is_stopped: impl FnMut(&OtherStep) -> bool) -> Claims {
+    fn claims(&self, is_stopped: impl Fn(&OtherStep) -> bool) -> Claims {
         let mut sets = self.own.clone();
         let (mut bindings, mut pools) = (Layers::default(), self.pools.clone());
         let mut cpusets = self.cpusets.clone();
         for step in &self.jobs {
             let cpus = &step.cpus;
-            let set = match (is_stopped(step), step.has) {
+            let may_stop = self.has_service || step.has == Has::Binding;
+            let set = match (may_stop && is_stopped(step), step.has) {
                 (true, Has::Cpuset) => continue,
                 (false, Has::Cpuset) => &mut cpusets,
                 (true, _) => &mut sets.shared,
@@ -249,6 +236,9 @@ mod tests {
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
+        // Without the service a suspended job keeps its cpuset.
+        assert_eq!(texts(others.all_suspended()), ["3,8-9", "", "10"]);
+        let others = others.with_service(true);
         assert_eq!(texts(others.all_suspended()), ["3", "8-9", ""]);
         // A pool job does not get an exclusive cpuset's CPUs either.
         let others = others.for_pool(true);

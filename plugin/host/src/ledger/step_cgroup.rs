@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use libc::pid_t;
 
-use crate::cgroup::{Mounts, Place};
+use crate::cgroup::{Mounts, Place, Version};
 use crate::kernel_text::read;
 
-use super::frozen::{FREEZER, folder};
-
+/// Where Slurm has the hierarchies if no `CgroupMountpoint` says otherwise, and the freezer of version 1.
+const MOUNTS: &str = "/sys/fs/cgroup";
+const FREEZER: &str = "/sys/fs/cgroup/freezer";
 /// How a step's folder begins, in each version.
 const STEP: &str = "step_";
 /// Folders below a step's in version 1: its tasks, and a cgroup of ours.
@@ -20,19 +21,12 @@ const DOWN: usize = 3;
 /// That of a process, 0 is the calling one; none where Slurm keeps it in none. In version 1 Slurm keeps tasks there, and
 /// not always their slurmstepd.
 pub(super) fn of(pid: pid_t) -> Option<PathBuf> {
-    let place = Mounts::read()
-        .ok()
-        .and_then(|mounts| Place::of(pid, &mounts).ok());
-    let by_place = place.and_then(|place| step_of(Path::new(&place.to_string())));
-    by_place.or_else(|| {
-        let process = if pid == 0 {
-            "self".into()
-        } else {
-            pid.to_string()
-        };
-        let own = read(format!("/proc/{process}/cgroup")).ok()?;
-        let folder = folder(&own, |name| name == "freezer")?;
-        step_of(&Path::new(FREEZER).join(folder))
+    let mounts = Mounts::read().ok()?;
+    let step = |place: Place| step_of(&place.path());
+    let of_cpusets = Place::of(pid, &mounts).ok().and_then(step);
+    of_cpusets.or_else(|| {
+        let freezer = Place::in_hierarchy(pid, &mounts, "freezer").ok()?;
+        (freezer.version == Version::V1).then(|| step(freezer))?
     })
 }
 
@@ -43,6 +37,18 @@ fn step_of(path: &Path) -> Option<PathBuf> {
         name.is_some_and(|name| name.starts_with(STEP))
     };
     above.find(is_step).map(Path::to_path_buf)
+}
+
+/// Whether Slurm has frozen the step: in version 2 what is below its `user`, in version 1 its folder of the freezer's
+/// hierarchy.
+pub(super) fn is_frozen(folder: &Path) -> bool {
+    if let Ok(events) = read(folder.join("user/cgroup.events")) {
+        return events.lines().any(|line| line == "frozen 1");
+    }
+    let below = folder.strip_prefix(MOUNTS).unwrap_or(folder);
+    let own: PathBuf = below.components().skip(1).collect();
+    let state = read(Path::new(FREEZER).join(own).join("freezer.state"));
+    state.is_ok_and(|state| state.trim_end() == "FROZEN")
 }
 
 /// Whether a process lives there. What cannot be read may have one.
@@ -95,6 +101,26 @@ mod tests {
             );
         }
         assert!(!has_processes(Path::new("/nonexistent/step_0")));
+    }
+
+    /// What its user freezes below, or berth, is no suspension; and a stop of his own makes no room where nothing can be
+    /// read.
+    #[test]
+    fn only_the_folder_that_slurm_freezes_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = dir.path().join("step_0/user");
+        fs::create_dir_all(user.join("task_0")).unwrap();
+        let step = dir.path().join("step_0");
+        assert!(!is_frozen(&step));
+        fs::write(user.join("task_0/cgroup.events"), "populated 1\nfrozen 1\n").unwrap();
+        for (events, expected) in [("frozen 0", false), ("frozen 1", true), ("\u{fffd}", false)] {
+            fs::write(
+                user.join("cgroup.events"),
+                format!("populated 1\n{events}\n"),
+            )
+            .unwrap();
+            assert_eq!(is_frozen(&step), expected, "{events}");
+        }
     }
 
     /// As the kernel lays them out: version 2 counts, version 1 lists.

@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{FallocateFlags, fallocate};
+
 use super::entry::Entry;
 use super::step_cgroup;
 use crate::lock;
@@ -23,6 +25,8 @@ const LIFE: u64 = 0;
 const MOST: usize = 1 << 16;
 /// Bytes at a file's end that are read: more than the longest line has.
 const LAST_BYTES: u64 = 1 << 16;
+/// A line that would be longer names no cgroups of tasks.
+const MOST_BYTES: usize = 1 << 15;
 /// A file that is not in place yet.
 const UNFINISHED: &str = ".new";
 /// Entries of one name at most: those of steps whose job was begun again while old tasks of it live.
@@ -60,7 +64,10 @@ pub(super) fn read(folder: &Path) -> io::Result<Found> {
         }
         let path = file.path();
         match read_one(&path, &mut buffer) {
-            Ok((Some(entry), true)) => found.living.push(entry),
+            Ok((Some(entry), true)) => found.living.push(Entry {
+                file: Some(path),
+                ..entry
+            }),
             // A later release's.
             Ok((None, true)) => {}
             Ok((_, false)) => found.dead.push(path),
@@ -140,6 +147,26 @@ fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
 /// One line more, which counts from then on. One system call writes it, and a part of a line is none.
 pub(super) fn append(file: &mut File, entry: &Entry) -> io::Result<()> {
     let mut line = serde_json::to_vec(entry)?;
+    if line.len() > MOST_BYTES {
+        line = serde_json::to_vec(&Entry {
+            leaves: Vec::new(),
+            ..entry.clone()
+        })?;
+    }
     line.push(b'\n');
     file.write_all(&line)
+}
+
+/// One line more in the file of an entry that was read. The ledger is locked. What nobody reads any more of a file that
+/// became long is given back.
+pub(super) fn change(path: &Path, entry: &Entry) -> io::Result<()> {
+    let mut file = open(path, OpenOptions::new().append(true))?;
+    append(&mut file, entry)?;
+    let unread = file.metadata()?.len().saturating_sub(2 * LAST_BYTES);
+    if unread > LAST_BYTES {
+        let gives_back = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        // A file system that cannot do that keeps it.
+        let _ = fallocate(&file, gives_back, 0, unread as i64);
+    }
+    Ok(())
 }

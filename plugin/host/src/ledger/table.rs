@@ -107,10 +107,10 @@ fn entry(slot: &[u64]) -> Option<Entry> {
     let (sizes, generation) = halves(at(7));
     let (pid, task) = halves(at(9));
     let (uid, start) = halves(at(11));
+    let waits = task & SUSPENDED != 0;
     let task = Task {
         pid: (task & !SUSPENDED) as i32,
         start,
-        suspended: task & SUSPENDED != 0,
     };
     let stepd = Process {
         pid: pid as i32,
@@ -142,8 +142,9 @@ fn entry(slot: &[u64]) -> Option<Entry> {
         uid,
         request: text(slot.get(REQUEST)?),
         generation,
-        cgroup: None,
+        waits,
         cpus: CpuSet::from_words(cpus.get(..count)?.to_vec()),
+        ..Entry::default()
     })
 }
 
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!((all[1].cpuset, all[1].generation), (Some(cpuset), 7));
         assert!(all[2].pool && !all[1].pool && all[0].cpuset.is_none());
         let task = all[0].task.unwrap();
-        assert!(task.suspended && task.pid == all[0].stepd.unwrap().pid);
+        assert!(all[0].waits && task.pid == all[0].stepd.unwrap().pid);
         assert_eq!((all[0].uid, all[0].tasks), (1000, 16));
     }
 

@@ -11,14 +11,11 @@ use crate::making::{dynamic, machine, node, set};
 
 /// What the job gets, as a text.
 fn resumed(node: &Node, asked: &str, (original, own): (&str, &str), free: &str) -> String {
-    let nothing = CpuSet::new();
     let resume = Resume {
         asked: &dynamic(asked),
         original: &set(original),
         own: &set(own),
         free: &set(free),
-        held: &nothing,
-        reserved: &nothing,
     };
     match resume.choose(node) {
         Resumed::Same => "same".into(),
@@ -47,8 +44,6 @@ fn the_document_s_table() {
             original: &set("1"),
             own: &set("0-3"),
             free: &nothing,
-            held: &nothing,
-            reserved: &nothing,
         };
         let here = host();
         let found = resume.eligible(&here, resume.farthest(&here));
@@ -122,20 +117,6 @@ fn nearer_numa_nodes_come_first() {
 }
 
 #[test]
-fn what_others_hold_exclusively_is_never_shared() {
-    let (nothing, original, held) = (CpuSet::new(), set("0-1"), set("1"));
-    let resume = Resume {
-        asked: &dynamic(ANY),
-        original: &original,
-        own: &set("0-3"),
-        free: &nothing,
-        held: &held,
-        reserved: &nothing,
-    };
-    assert_eq!(resume.choose(&host()), Resumed::NoRoom);
-}
-
-#[test]
 fn whole_cores_go_to_whole_cores() {
     let ring = ring();
     for (from, to, cpus, expected) in [
@@ -176,14 +157,11 @@ proptest! {
         let own = some(&all, own);
         let (original, free) = (some(&own, original), some(&all, free));
         prop_assume!(!original.is_empty());
-        let nothing = CpuSet::new();
         let resume = Resume {
             asked: &dynamic(if orig_cpus { ORIG } else { ANY }),
             original: &original,
             own: &own,
             free: &free,
-            held: &nothing,
-            reserved: &nothing,
         };
         let found = resume.choose(&here);
         let homes: Vec<_> = (0..here.distances().len())

@@ -40,12 +40,7 @@ impl Site {
         if let Some((step, _)) = job.steps.iter().find(waits) {
             return Err(format!("{step:?} waits"));
         }
-        let ledger = Ledger::open(&self.dir).unwrap();
-        let session = ledger.session(PATIENCE).unwrap();
-        match session.is_taken(job.number) {
-            true => Err("its cpuset counts as taken".into()),
-            false => Ok(()),
-        }
+        Ok(())
     }
 }
 

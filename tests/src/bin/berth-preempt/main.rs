@@ -11,9 +11,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_placement::CpuSet;
-use berth_tests::Cluster;
 use berth_tests::srun_lines::release;
 use berth_tests::verdicts::Verdicts;
+use berth_tests::{Cluster, Service};
 
 use job::Job;
 use ways::{Ask, REQUEUE, STATIC, WAYS, Way, cluster};
@@ -95,6 +95,8 @@ fn play(way: &Way) -> Skipped {
     if way.is_counted && release(&cluster).name() != "22.05" {
         return Some("this Slurm gives a job the whole socket of a resource".into());
     }
+    // A suspended job's cpuset is free for the one that preempts it.
+    let _service = Service::start(&cluster);
     let [(elder, of_elder), (younger, of_younger)] = low_jobs(&cluster, way);
     let (high, of_high) = start(&cluster, way, ("high", &way.high));
     let is_younger = way.mode == REQUEUE || way.younger_is_first;

@@ -51,7 +51,7 @@ fn time_slices(site: &Site) {
                 .all(|frames| frames.len() as u64 >= SIZE * 256)
         );
     }
-    let from = site.cluster.slurmd_log().len();
+    let from = site.service_log().len();
     let (start, mut turns, mut last) = (Instant::now(), 0, String::new());
     while start.elapsed() < TURNS {
         let now = state(site, &jobs[0]);
@@ -70,7 +70,7 @@ fn time_slices(site: &Site) {
             "{now:?}"
         );
     }
-    let log = site.cluster.slurmd_log();
+    let log = site.service_log();
     let moves = log[from..].matches("its cpuset had CPUs").count();
     println!(
         "  {turns} turns in {} s, {moves} moves, every page in its frame",

@@ -61,12 +61,11 @@ fn all() -> [(Kind, Vec<Scene>); 4] {
         &traced::SCENES,
     ];
     let fenced = [&adopted::SCENES[..], &offline::FENCED];
-    let gang = [&gang::SCENES[..], &traced::GANG];
     [
         (Kind::Confined, confined.concat()),
         (Kind::Unconfined, UNCONFINED.to_vec()),
         (Kind::Adopting, fenced.concat()),
-        (Kind::Gang, gang.concat()),
+        (Kind::Gang, gang::SCENES.to_vec()),
     ]
 }
 

@@ -27,59 +27,62 @@ fn late_step(site: &Site) {
     let (mut srun, tasks, says) = site.step(&job);
     site.cluster.wait_for("the step's note", || {
         let says = fs::read_to_string(&says).unwrap_or_default();
-        assert!(tasks.beats().is_empty(), "the step runs");
-        says.contains("start when the job has its CPUs")
-            .then_some(())
+        says.contains("run when the job has its CPUs").then_some(())
     });
+    // They may not be the user's program yet.
+    site.cluster.wait_for("the step's frozen tasks", || {
+        let log = site.service_log();
+        let is_frozen = |task| {
+            log.contains(&format!(
+                "step_1/user/task_{task}/cgroup.freeze, which has \"1\""
+            ))
+        };
+        [0, 1].into_iter().all(is_frozen).then_some(())
+    });
+    let before = tasks.beats();
     sleep(Duration::from_secs(3));
-    assert!(tasks.beats().is_empty(), "the step runs");
+    assert_eq!(tasks.beats(), before, "the step runs");
     site.cluster.run("scancel", &[&other]).expect_ok();
     site.wait_running(&job.tasks);
     site.wait_running(&tasks);
     at(&job, ["0-1", "2-3"], "0-3");
-    let seen = tasks.seen();
-    println!("  the step: {seen:?}");
-    assert!(seen.iter().all(|seen| seen.fence == "0-3"), "{seen:?}");
+    let are_in = |fence: &str| {
+        site.cluster.wait_for("the step in its job's cpuset", || {
+            tasks
+                .seen()
+                .iter()
+                .all(|seen| seen.fence == fence)
+                .then_some(())
+        });
+    };
+    are_in("0-3");
     // The next suspension is for all of them.
     site.suspend(&job);
     site.other(2);
     again(site, &job);
     site.wait_running(&tasks);
-    assert!(tasks.seen().iter().all(|seen| seen.fence == "2-5"));
+    are_in("2-5");
     process::end(&mut srun);
 }
 
-/// The tasks run before their memory has come, and can be suspended meanwhile.
+/// The tasks run while their memory comes, and can be suspended meanwhile.
 fn memory_follows(site: &Site) {
     let job = site.job_with(LARGE, &["-n16"], ANY);
     memory(&job, 0);
     site.suspend(&job);
     site.other(8);
-    let from = site.cluster.slurmd_log().len();
-    // The script's memory is small.
-    let follows = format!("step={}.0: memory of its cpuset", job.id);
-    let has_followed = || site.cluster.slurmd_log()[from..].contains(&follows);
     again(site, &job);
-    let (early, share) = (!has_followed(), job.tasks.share_on(1).0);
+    at(&job, ["8-9", "10-11"], "8-11");
     println!(
-        "  when they run, {:.2} % of the pages have come",
-        share * 100.0
+        "  when they are there, {:.2} % of the pages have come",
+        job.tasks.share_on(1).0 * 100.0
     );
     site.suspend(&job);
-    println!("  suspended again while pages move: {}", !has_followed());
     again(site, &job);
     at(&job, ["8-9", "10-11"], "8-11");
     memory(&job, 1);
-    site.cluster
-        .wait_for("the line in the log", || has_followed().then_some(()));
-    let log = site.cluster.slurmd_log();
-    let mut lines = log[from..].lines();
-    let thawed = lines
-        .position(|line| line.contains("wrote \"0\" to") && line.contains("task_0/cgroup.freeze"));
-    let followed = lines.position(|line| line.contains("pages followed their tasks"));
-    assert!(
-        thawed.is_some() && followed.is_some(),
-        "{thawed:?} {followed:?}"
-    );
-    assert!(early, "all memory had come before they ran");
+    let follows = format!("job={}: memory of its cpuset followed its tasks", job.id);
+    site.cluster.wait_for("the service's line", || {
+        site.service_log().contains(&follows).then_some(())
+    });
 }

@@ -29,20 +29,32 @@ pub const ORIG: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS";
 pub const MANDATORY: &str = "NCPUS=4;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 const BOTH: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 
-/// Each task's mask and the CPUs of its cgroup.
+/// How long it may take until a job is where it is to be: those that have its CPUs get 5 s to stop.
+const MOVES: Duration = Duration::from_secs(20);
+
+/// Each task's mask and the CPUs of its cgroup, now or soon.
 #[track_caller]
 pub fn at(job: &Job, masks: [&str; 2], fence: &str) {
-    assert_eq!(job.tasks.seen(), masks.map(|mask| Seen::new(mask, fence)));
+    let expected = masks.map(|mask| Seen::new(mask, fence));
+    let start = Instant::now();
+    while job.tasks.seen() != expected && start.elapsed() < MOVES {
+        sleep(Duration::from_millis(100));
+    }
+    println!(
+        "  it is on CPUs {fence} after {:.1} s",
+        start.elapsed().as_secs_f64()
+    );
+    assert_eq!(job.tasks.seen(), expected);
 }
 
 /// The tasks do not run, although Slurm says so.
 #[track_caller]
 pub fn waits(site: &Site, job: &Job) {
     site.wait_state(&job.id, "RUNNING");
-    let step = format!("step={}.0: ", job.id);
-    site.cluster.wait_for("the line in the log", || {
-        let log = site.cluster.slurmd_log();
-        let is_it = |line: &str| line.contains(&step) && line.contains("its tasks stay frozen");
+    let number = format!("job={}: ", job.id);
+    site.cluster.wait_for("the service's line", || {
+        let log = site.service_log();
+        let is_it = |line: &str| line.contains(&number) && line.contains("its tasks stay frozen");
         log.lines().any(is_it).then_some(())
     });
     let before = job.tasks.beats();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use berth_tests::{Cluster, process};
+use berth_tests::{Cluster, Service, process};
 
 use crate::tasks::Tasks;
 
@@ -39,6 +39,7 @@ pub enum Kind {
 
 pub struct Site {
     pub cluster: Cluster,
+    service: Service,
     me: String,
     /// Why the scene that is played proves nothing here.
     skipped: RefCell<Option<String>>,
@@ -97,8 +98,11 @@ impl Site {
             Kind::Gang => cluster = GANG.iter().fold(cluster, |cluster, line| cluster.set(line)),
         }
         let me = std::env::current_exe().expect("this program");
+        let cluster = cluster.up();
+        let service = Service::start(&cluster);
         Self {
-            cluster: cluster.up(),
+            cluster,
+            service,
             me: me.to_string_lossy().into_owned(),
             skipped: RefCell::default(),
         }
@@ -114,12 +118,25 @@ impl Site {
         self.skipped.take()
     }
 
+    /// What the service has said.
+    pub fn service_log(&self) -> String {
+        self.service.log()
+    }
+
+    /// The service's process.
+    pub fn service(&self) -> i32 {
+        self.service.pid()
+    }
+
     pub fn log(&self) -> String {
         let log = self.cluster.slurmd_log();
         let is_ours = |line: &&str| line.contains("berth: ");
         let ours: Vec<_> = log.lines().filter(is_ours).collect();
         let from = ours.len().saturating_sub(60);
-        ours[from..].join("\n")
+        let service = self.service_log();
+        let said: Vec<_> = service.lines().collect();
+        let last = said.len().saturating_sub(60);
+        [&ours[from..], &said[last..]].concat().join("\n")
     }
 
     /// Nothing is left of a scene.
@@ -281,10 +298,9 @@ pub fn leaf(pid: i32, file: &str) -> String {
         .to_owned()
 }
 
-/// Whether Slurm and berth have frozen it.
+/// Whether Slurm or the service has frozen it.
 pub fn is_frozen(pid: i32) -> bool {
-    let own = leaf(pid, "cgroup.freeze");
-    own == "1" && leaf(pid, "cgroup.events").contains("frozen 1")
+    leaf(pid, "cgroup.events").contains("frozen 1")
 }
 
 /// Takes a CPU offline, or back.

@@ -1,5 +1,5 @@
-//! Where the tasks of a resumed job run, by the trace of the kernel's scheduler: after berth's thaw no task is on a
-//! CPU outside its new ones, whichever way its job was suspended and its CPUs were chosen.
+//! A resumed job that waits for its CPUs, by the trace of the kernel's scheduler: how long its tasks run between Slurm's
+//! thaw and the service's freeze, and that they run nowhere but on their CPUs once the service lets them go on.
 
 use std::fs;
 use std::thread::sleep;
@@ -9,18 +9,10 @@ use berth_placement::{CpuId, CpuSet};
 use berth_tests::process;
 use berth_tests::trace::{Event, Recorder, What};
 
-use crate::gang::{back, suspended_by};
-use crate::scenes::{ANY, MANDATORY, ORIG, Scene, again, at, waits};
-use crate::site::{Job, Site, folder, leaf};
+use crate::scenes::{ORIG, Scene, at, waits};
+use crate::site::{Job, Site, folder};
 
-pub const SCENES: [Scene; 4] = [
-    ("not-one-instruction-elsewhere", any),
-    ("not-one-instruction-elsewhere-orig-cpus", orig),
-    ("not-one-instruction-elsewhere-orig-waits", orig_waits),
-    ("not-one-instruction-elsewhere-mandatory", mandatory),
-];
-/// Where jobs preempt each other.
-pub const GANG: [Scene; 1] = [("not-one-instruction-elsewhere-preempted", preempted)];
+pub const SCENES: [Scene; 1] = [("the-moment-before-the-wait", orig_waits)];
 
 /// Of the trace on each CPU.
 const KIB: u32 = 4096;
@@ -28,89 +20,40 @@ const KIB: u32 = 4096;
 const ENOUGH: u64 = 20;
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What was seen of one task.
-#[derive(Debug, Default)]
-struct Starts {
-    before: u32,
-    after: u32,
-    is_thawed: bool,
-}
-
-fn any(site: &Site) {
-    moved(site, ANY, (["4-5", "2-3"], "2-5"));
-}
-
-fn orig(site: &Site) {
-    moved(site, ORIG, (["4-5", "2-3"], "2-5"));
-}
-
-fn mandatory(site: &Site) {
-    moved(site, MANDATORY, (["8-9", "10-11"], "8-15"));
-}
-
-/// Another job has taken the first core.
-fn moved(site: &Site, cpuset: &str, place: ([&str; 2], &str)) {
-    let job = site.job(cpuset);
-    site.suspend(&job);
-    site.other(2);
-    trace(&job, place, || again(site, &job));
-}
-
 /// Slurm thaws the job long before it has its CPUs.
 fn orig_waits(site: &Site) {
     let job = site.job(ORIG);
     site.suspend(&job);
     let other = site.other(8);
-    trace(&job, (["0-1", "2-3"], "0-3"), || {
-        site.resume(&job);
-        waits(site, &job);
-        site.cluster.run("scancel", &[&other]).expect_ok();
-        site.wait_running(&job.tasks);
-    });
-}
-
-/// A job of a higher partition suspends it, and one beside it keeps one of its cores.
-fn preempted(site: &Site) {
-    let job = site.job("CPU_LIST=8-15;NCPUS=4");
-    at(&job, ["8-9", "10-11"], "8-11");
-    let other = site.other(8);
-    suspended_by(site, &job);
-    let words = ["-n2", "--distribution=block:block"];
-    site.try_other("side", &words).expect("a job beside it");
-    trace(&job, (["12-13", "10-11"], "10-13"), || {
-        site.cluster.run("scancel", &[&other]).expect_ok();
-        back(site, &job);
-    });
-}
-
-/// Records a frozen job while it goes on, until it has run at its new place for a while.
-fn trace(job: &Job, (masks, fence): ([&str; 2], &str), go_on: impl FnOnce()) {
     let pids = job.tasks.pids();
-    let recorder = Recorder::start("resume", KIB, &watched(job, &pids)).expect("a trace");
-    recorder.add("cgroup/cgroup_unfreeze").expect("an event");
-    go_on();
-    let since: Vec<_> = pids.iter().map(|pid| switches(*pid)).collect();
-    let end = Instant::now() + LONGEST;
-    let all = pids.iter().zip(since);
-    while Instant::now() < end
-        && all
-            .clone()
-            .any(|(pid, since)| switches(*pid) < since + ENOUGH)
-    {
-        sleep(Duration::from_millis(500));
+    let leaves: Vec<_> = pids.iter().map(|pid| folder(*pid)).collect();
+    let recorder = Recorder::start("resume", KIB, &watched(site, &job, &pids)).expect("a trace");
+    for event in ["cgroup/cgroup_freeze", "cgroup/cgroup_unfreeze"] {
+        recorder.add(event).expect("an event");
     }
+    site.resume(&job);
+    waits(site, &job);
+    site.cluster.run("scancel", &[&other]).expect_ok();
+    site.wait_running(&job.tasks);
+    run_for_a_while(&pids);
     let trace = recorder.take().unwrap_or_else(|lost| panic!("{lost:?}"));
     drop(recorder);
-    at(job, masks, fence);
-    for (task, (pid, mask)) in pids.into_iter().zip(masks).enumerate() {
-        let mask = CpuSet::from_list(mask).expect("a list of CPUs");
-        let seen = starts(&trace, pid, &mask);
-        println!(
-            "  task {task}: started {} times on {mask} after the thaw, {} times before it (in the kernel, to hear \
-             Slurm's signal)",
-            seen.after, seen.before
+    at(&job, ["0-1", "2-3"], "0-3");
+    for ((pid, leaf), mask) in pids.into_iter().zip(leaves).zip(["0-1", "2-3"]) {
+        judge(
+            &trace,
+            (pid, &leaf),
+            &CpuSet::from_list(mask).expect("a list of CPUs"),
         );
-        assert!(seen.is_thawed && seen.after > 10, "{seen:?}");
+    }
+}
+
+fn run_for_a_while(pids: &[i32]) {
+    let since: Vec<_> = pids.iter().map(|pid| switches(*pid)).collect();
+    let end = Instant::now() + LONGEST;
+    let mut all = pids.iter().zip(since);
+    while Instant::now() < end && all.any(|(pid, since)| switches(*pid) < since + ENOUGH) {
+        sleep(Duration::from_millis(500));
     }
 }
 
@@ -121,39 +64,57 @@ fn switches(pid: i32) -> u64 {
     fields.iter().filter_map(count).sum()
 }
 
-/// How often the scheduler started a task; after its thaw only on these CPUs.
+/// What the trace says of one task: Slurm's thaw, the service's freeze, and its thaw, after which the task runs on its
+/// own CPUs alone.
 #[track_caller]
-fn starts(trace: &str, pid: i32, mask: &CpuSet) -> Starts {
-    let own = format!("path={}", folder(pid));
-    let is_thaw = |line: &str| line.contains("cgroup_unfreeze:") && line.trim_end().ends_with(&own);
-    let mut seen = Starts::default();
+fn judge(trace: &str, (pid, leaf): (i32, &str), mask: &CpuSet) {
+    let (above, _) = leaf.rsplit_once('/').expect("a folder");
+    let time_of = |event: &str, path: &str| {
+        let path = format!("path={path}");
+        let is_it = |line: &&str| line.contains(event) && line.trim_end().ends_with(&path);
+        trace.lines().find(is_it).and_then(seconds)
+    };
+    let slurms = time_of("cgroup_unfreeze:", above).expect("Slurm's thaw");
+    let freeze = time_of("cgroup_freeze:", leaf).expect("the service's freeze");
+    let thaw = time_of("cgroup_unfreeze:", leaf).expect("the service's thaw");
+    let (mut between, mut after) = (0, 0);
     for line in trace.lines() {
-        seen.is_thawed |= is_thaw(line);
-        let Some(Event { cpu, what }) = Event::read(line) else {
+        let (Some(at), Some(Event { cpu, what })) = (seconds(line), Event::read(line)) else {
             continue;
         };
-        if what != What::Runs(pid) {
-            continue;
+        match what == What::Runs(pid) {
+            true if at > thaw => {
+                after += 1;
+                assert!(
+                    mask.contains(CpuId(cpu)),
+                    "process {pid} on CPU {cpu}, not {mask}: {line}"
+                );
+            }
+            true if at > slurms => between += 1,
+            _ => {}
         }
-        if !seen.is_thawed {
-            seen.before += 1;
-            continue;
-        }
-        seen.after += 1;
-        assert!(
-            mask.contains(CpuId(cpu)),
-            "process {pid} on CPU {cpu}, not {mask}: {line}"
-        );
     }
-    seen
+    println!(
+        "  process {pid}: {:.1} ms between Slurm's thaw and the service's freeze, started {between} times; {after} times \
+         on {mask} after the service's thaw",
+        (freeze - slurms) * 1000.0
+    );
+    assert!(after > 10, "{after}");
 }
 
-/// The tasks, and the threads of their slurmstepds, which thaw them.
-fn watched(job: &Job, pids: &[i32]) -> Vec<i32> {
-    assert!(leaf(pids[0], "cgroup.freeze") == "1", "it is not frozen");
+/// `sleep-41 [001] d..2. 123.456789: event: …`
+fn seconds(line: &str) -> Option<f64> {
+    let words = line
+        .split_whitespace()
+        .filter_map(|word| word.strip_suffix(':'));
+    words.filter_map(|word| word.parse().ok()).next()
+}
+
+/// The tasks, the threads of their slurmstepds, which thaw them, and the service's.
+fn watched(site: &Site, job: &Job, pids: &[i32]) -> Vec<i32> {
     let stepds = process::find("slurmstepd", &format!("[{}.0]", job.id));
     assert!(!stepds.is_empty(), "no slurmstepd");
-    let threads = stepds.iter().flat_map(|pid| {
+    let threads = stepds.into_iter().chain([site.service()]).flat_map(|pid| {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
         let threads = threads.flatten().flatten();
         threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok())

@@ -21,14 +21,10 @@ pub struct Resume<'a> {
     pub asked: &'a Dynamic,
     /// The CPUs that it had.
     pub original: &'a CpuSet,
-    /// The CPUs that the job owns on this node.
+    /// The CPUs that the job owns on this node, without those that the site keeps free.
     pub own: &'a CpuSet,
     /// CPUs that nobody else uses now. Those that the job does not own count for nothing.
     pub free: &'a CpuSet,
-    /// CPUs that others hold exclusively.
-    pub held: &'a CpuSet,
-    /// CPUs that the site keeps free.
-    pub reserved: &'a CpuSet,
 }
 
 /// What such a job gets.
@@ -83,7 +79,6 @@ impl Resume<'_> {
         let node = node.by_tree();
         let request = Request {
             allocation: Allocation::Cpus(self.own.clone()),
-            reserved: self.reserved.clone(),
             ..Request::default()
         };
         let job = Job::of(&request, node, &Owned::of(&request, node));
@@ -108,7 +103,7 @@ impl Resume<'_> {
                 return Resumed::Changed(cpus);
             }
         }
-        match self.asked.orig_cpus || self.original.intersects(self.held) {
+        match self.asked.orig_cpus {
             true => Resumed::NoRoom,
             false => Resumed::Shared,
         }

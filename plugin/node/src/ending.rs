@@ -1,5 +1,5 @@
 //! Whether somebody ends tasks that wait for CPUs: they must be able to hear it, and what they have started
-//! must learn of it. In: tasks. Out: yes or no, by what is new since their job was suspended.
+//! must learn of it. In: tasks. Out: yes or no, by what is new since they were frozen.
 
 use std::io::ErrorKind;
 
@@ -9,10 +9,9 @@ use libc::pid_t;
 /// SIGTERM in the masks of /proc.
 const TERM: u64 = 1 << (libc::SIGTERM - 1);
 
-/// Tasks, and what /proc said of each when their job was suspended: a user may have signals pending for
-/// reasons of his own.
+/// Tasks, and what /proc said of each when they were frozen: a user may have signals pending for reasons of his own.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(Vec<(pid_t, Signs)>);
+pub(crate) struct Tasks(Vec<(pid_t, Signs)>);
 
 /// What a task's state says of its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,13 +21,13 @@ struct Signs {
 }
 
 impl Tasks {
-    pub(super) fn of(tasks: impl Iterator<Item = pid_t>) -> Self {
+    pub(crate) fn of(tasks: impl Iterator<Item = pid_t>) -> Self {
         let known = |pid| Some((pid, look(pid)??));
         Self(tasks.filter_map(known).collect())
     }
 
     /// Whether one of them has ended meanwhile, or has got a SIGTERM.
-    pub(super) fn are_being_ended(&self) -> bool {
+    pub(crate) fn are_being_ended(&self) -> bool {
         self.0.iter().any(|(pid, before)| match look(*pid) {
             Some(Some(now)) => {
                 (now.is_zombie && !before.is_zombie) || (now.has_term && !before.has_term)

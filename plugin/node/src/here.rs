@@ -1,0 +1,68 @@
+//! The node at this moment, and where the cgroups of its steps are.
+
+use berth_host::cgroup::{Place, jobs, members, scopes};
+use berth_host::ledger::{Entry, Leaf};
+use berth_placement::{CpuSet, Node};
+use libc::pid_t;
+
+/// What is known of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct Here<'a> {
+    pub node: &'a Node,
+    pub cgroups: &'a Cgroups,
+    pub online: &'a CpuSet,
+}
+
+/// Where the cgroups of a node's steps are.
+#[derive(Clone, Debug)]
+pub(crate) struct Cgroups {
+    /// The tops of the unified hierarchy's mounts, or of a folder that looks like one.
+    pub tops: Vec<Place>,
+    /// NodeName.
+    pub node: String,
+}
+
+impl Cgroups {
+    /// The cgroup of a step.
+    pub(crate) fn step(&self, entry: &Entry) -> Option<Place> {
+        let path = entry.cgroup.as_deref()?;
+        self.tops.iter().find_map(|top| top.at(path))
+    }
+
+    /// Where a step's tasks are: what Slurm freezes.
+    pub(crate) fn tasks(&self, entry: &Entry) -> Option<Place> {
+        self.step(entry).map(|step| step.below("user"))
+    }
+
+    /// CPUs in the cgroups of other jobs that run. Where Slurm confines no jobs there are none.
+    pub(crate) fn of_other_jobs(&self, entry: &Entry) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        let Some(step) = self.step(entry) else {
+            return cpus;
+        };
+        let scope = scopes::scope_of(&step, &self.node);
+        let job = step.above(1);
+        let others = scope.and_then(|scope| jobs::running(&scope, job.name()?).ok());
+        for job in others.into_iter().flatten() {
+            cpus.insert_all(&job.cpus);
+        }
+        cpus
+    }
+
+    /// Those of a step's tasks.
+    pub(crate) fn leaves<'a>(&self, entry: &'a Entry) -> impl Iterator<Item = (Place, &'a Leaf)> {
+        let tasks = self.tasks(entry).into_iter();
+        tasks.flat_map(|tasks| {
+            let leaf = move |leaf: &'a Leaf| (tasks.below(&leaf.name), leaf);
+            entry.leaves.iter().map(leaf)
+        })
+    }
+
+    /// The processes of a step's tasks.
+    pub(crate) fn processes(&self, entry: &Entry) -> impl Iterator<Item = pid_t> {
+        let folders = self
+            .leaves(entry)
+            .filter_map(|(place, _)| place.open().ok());
+        folders.flat_map(|folder| members::processes(&folder))
+    }
+}

@@ -1,0 +1,227 @@
+//! The state folder of one slurmd: its machine, its ledger, and the cpusets in it.
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use berth_host::cgroup::Place;
+use berth_host::ledger::{Entry, NAME, ServiceLife, Session, public};
+use berth_host::{Ledger, LedgerError, StateDir, announcement, machine_file};
+use berth_placement::{CpuSet, Rules, SocketKind};
+
+use crate::cpuset::{Tracked, Work};
+use crate::group::{Group, Unit};
+use crate::here::{Cgroups, Here};
+use crate::leaf::Way;
+use crate::memory::Mover;
+use crate::turn::{is_elsewhere, let_go, put};
+
+/// The time to wait for others who write the ledger.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A node that is served.
+pub(crate) struct Node {
+    dir: StateDir,
+    ledger: Ledger,
+    _life: ServiceLife,
+    cgroups: Cgroups,
+    machine: Option<(SystemTime, berth_placement::Node)>,
+    cpusets: HashMap<Unit, Tracked>,
+}
+
+/// What the service has beside its nodes.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// The CPUs that are online, and whether they were others before.
+    pub online: &'a CpuSet,
+    pub is_changed: bool,
+    pub mover: &'a Mover,
+}
+
+impl Node {
+    /// Serves a node from now on. Its folder has a ledger from its first launch with a cpuset on. None if another
+    /// service serves it.
+    ///
+    /// # Errors
+    /// A ledger that cannot be used.
+    pub(crate) fn serve(
+        dir: StateDir,
+        name: &str,
+        tops: Vec<Place>,
+    ) -> Result<Option<Self>, LedgerError> {
+        let ledger = Ledger::open(&dir)?;
+        let Some(life) = Ledger::open(&dir)?.into_service()? else {
+            return Ok(None);
+        };
+        let node = name.to_owned();
+        let mut served = Self {
+            dir,
+            ledger,
+            _life: life,
+            cgroups: Cgroups { tops, node },
+            machine: None,
+            cpusets: HashMap::new(),
+        };
+        served.begin()?;
+        Ok(Some(served))
+    }
+
+    /// A service before may have been killed at any point: nothing stays frozen, and the kernel has what the ledger says.
+    fn begin(&mut self) -> Result<(), LedgerError> {
+        release(&self.ledger, &self.cgroups)?;
+        self.read_machine();
+        let Some((_, node)) = &self.machine else {
+            return Ok(());
+        };
+        let session = self.ledger.read()?;
+        let is_elsewhere = |entry: &&Entry| is_elsewhere(&self.cgroups, entry);
+        for entry in session.entries().iter().filter(is_elsewhere) {
+            let way = Way {
+                node,
+                from: &entry.cpus,
+                to: &entry.cpus,
+            };
+            put(&self.cgroups, (entry, entry), way, true);
+        }
+        Ok(())
+    }
+
+    /// The folder in which slurmstepds write their entries.
+    pub(crate) fn steps(&self) -> PathBuf {
+        self.dir.path().join(NAME)
+    }
+
+    /// Its descriptors that have news when Slurm freezes something or thaws it.
+    pub(crate) fn events(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let all = self.cpusets.values().flat_map(|one| one.events.values());
+        all.map(AsFd::as_fd)
+    }
+
+    /// Looks at everything once, and does what is to be done. Returns after which time to look again at the latest.
+    ///
+    /// # Errors
+    /// A ledger that cannot be used now.
+    pub(crate) fn pass(&mut self, around: Around<'_>) -> Result<Option<Duration>, LedgerError> {
+        self.read_machine();
+        let work = self.look(around.is_changed)?;
+        if !work.is_empty() {
+            self.work(around, &work)?;
+            self.publish();
+        }
+        if around.is_changed
+            && let Err(why) = self.dir.ask_to_reload()
+        {
+            log::debug!("{}: {why}", self.dir.path().display());
+        }
+        Ok(self.cpusets.values().filter_map(Tracked::pause).min())
+    }
+
+    /// Looks at all cpusets; nothing is locked.
+    fn look(&mut self, is_changed: bool) -> Result<Vec<(Unit, Work)>, LedgerError> {
+        let session = self.ledger.read()?;
+        let groups = Group::all(session.entries());
+        self.cpusets.retain(|unit, _| groups.contains_key(unit));
+        let mut work = Vec::new();
+        for (unit, group) in &groups {
+            let tracked = self.cpusets.entry(*unit).or_insert_with(Tracked::new);
+            let found = tracked.look(&self.cgroups, group);
+            let online = is_changed.then_some(Work::Online);
+            work.extend(found.into_iter().chain(online).map(|work| (*unit, work)));
+        }
+        Ok(work)
+    }
+
+    /// Does it, while nobody else looks.
+    fn work(&mut self, around: Around<'_>, work: &[(Unit, Work)]) -> Result<(), LedgerError> {
+        let Some((_, node)) = &self.machine else {
+            log::warn!(
+                "{}: no machine file; cpusets stay where they are",
+                self.cgroups.node
+            );
+            return Ok(());
+        };
+        let here = Here {
+            node,
+            cgroups: &self.cgroups,
+            online: around.online,
+        };
+        let mut moves = Vec::new();
+        let mut session = self.ledger.session(PATIENCE)?;
+        let cpusets = &mut self.cpusets;
+        let done = work.iter().try_for_each(|(unit, work)| {
+            // What was done before changes what is there.
+            let group = Group::all(session.entries()).remove(unit);
+            match (cpusets.get_mut(unit), group) {
+                (Some(tracked), Some(group)) => {
+                    tracked.work(here, &mut session, (&group, *work), &mut moves)
+                }
+                _ => Ok(()),
+            }
+        });
+        drop(session);
+        moves.into_iter().for_each(|one| around.mover.begin(one));
+        done
+    }
+
+    /// slurmd's machine file, if it is another than before.
+    fn read_machine(&mut self) {
+        let path = self.dir.machine_path();
+        let changed = std::fs::metadata(path).and_then(|found| found.modified());
+        let Ok(changed) = changed else { return };
+        if self
+            .machine
+            .as_ref()
+            .is_some_and(|(known, _)| *known == changed)
+        {
+            return;
+        }
+        match machine_file::read(path) {
+            Ok(file) => {
+                let node = berth_placement::Node::of(
+                    file.machine,
+                    SocketKind::default(),
+                    Rules::default(),
+                );
+                self.machine = Some((changed, node));
+            }
+            Err(why) => log::warn!("{why}"),
+        }
+    }
+
+    /// The file that everybody may read has the CPUs that are in use now.
+    fn publish(&self) {
+        let words = announcement::read(&self.dir).ok();
+        let rules = words.and_then(|words| words.site_rules());
+        let kind = rules.map(|rules| rules.socket()).unwrap_or_default();
+        let Some(machine) = self.machine.as_ref().and_then(|(_, node)| node.machine()) else {
+            return;
+        };
+        if let Err(why) = public::publish(&self.ledger, &self.dir, machine, kind) {
+            log::debug!("{why}");
+        }
+    }
+
+    /// The service ends: nothing stays frozen.
+    pub(crate) fn end(&self) {
+        if let Err(why) = release(&self.ledger, &self.cgroups) {
+            log::error!("{why}; tasks may stay frozen: run berth node --release");
+        }
+    }
+}
+
+/// Thaws all that a service has frozen.
+///
+/// # Errors
+/// A ledger that cannot be used.
+pub(crate) fn release(ledger: &Ledger, cgroups: &Cgroups) -> Result<(), LedgerError> {
+    let mut session: Session<'_> = ledger.session(PATIENCE)?;
+    let waiting = session.entries().iter().filter(|entry| entry.waits);
+    let waiting: Vec<Entry> = waiting.cloned().collect();
+    for entry in waiting {
+        log::info!("job={}: its tasks go on", entry.step.job);
+        let_go(&mut session, cgroups, &entry)?;
+    }
+    Ok(())
+}

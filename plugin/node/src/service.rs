@@ -1,0 +1,226 @@
+//! The event loop of `berth node`. It wakes when a ledger changes, when Slurm freezes or thaws a step in a cpuset, when
+//! a signal ends it, and every few seconds, and then looks at everything.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use berth_host::cgroup::{Mounts, Place, scopes};
+use berth_host::{Ledger, LedgerError, StateDir, StateError};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::choice::online;
+use crate::here::Cgroups;
+use crate::memory::Mover;
+use crate::node::{self, Around, Node};
+
+/// A CPU that goes offline or comes back, and a node that is new, are seen within this time.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(4);
+/// How often other work is done, such as a file of metrics.
+const BETWEEN_CHORES: Duration = Duration::from_secs(15);
+
+/// What a service is told.
+pub struct Options<'a> {
+    /// The directory for the state of all nodes of this host.
+    pub base: PathBuf,
+    /// The names of the nodes that keep state there now.
+    pub nodes: &'a dyn Fn() -> Vec<String>,
+    /// A folder that looks like a mount of cgroups, for a trial without the kernel's.
+    pub cgroups: Option<PathBuf>,
+    /// Other work, every few seconds.
+    pub chore: &'a dyn Fn(),
+}
+
+/// A service that cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// Another one serves a node.
+    #[error("another berth node serves {0} already; stop that one first")]
+    Served(String),
+    /// A node's state directory.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A node's ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A system call failed.
+    #[error("{action} failed: {why}")]
+    System {
+        /// The action that failed.
+        action: &'static str,
+        /// The system's error.
+        why: io::Error,
+    },
+}
+
+impl Options<'_> {
+    fn tops(&self) -> Result<Vec<Place>, ServiceError> {
+        if let Some(top) = &self.cgroups {
+            return Ok(vec![Place::made_up(top)]);
+        }
+        let mounts = Mounts::read().map_err(|why| failed("reading /proc/self/mountinfo", why))?;
+        Ok(scopes::unified(&mounts))
+    }
+}
+
+/// Serves all nodes of this host until SIGTERM or SIGINT comes. Nothing stays frozen then.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn run(options: &Options<'_>) -> Result<(), ServiceError> {
+    let mut service = Service::new(options)?;
+    let ended = service.serve();
+    service.nodes.iter().for_each(|(_, node)| node.end());
+    ended
+}
+
+/// Thaws what a service has frozen that was killed, on every node of this host that none serves.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn release(options: &Options<'_>) -> Result<(), ServiceError> {
+    for name in (options.nodes)() {
+        let ledger = Ledger::open(&StateDir::new(&options.base, &name)?)?;
+        if ledger.has_service() {
+            return Err(ServiceError::Served(name));
+        }
+        let cgroups = Cgroups {
+            tops: options.tops()?,
+            node: name,
+        };
+        node::release(&ledger, &cgroups)?;
+    }
+    Ok(())
+}
+
+struct Service<'a> {
+    options: &'a Options<'a>,
+    signals: SignalFd,
+    changes: Inotify,
+    mover: Mover,
+    nodes: Vec<(String, Node)>,
+}
+
+impl<'a> Service<'a> {
+    fn new(options: &'a Options<'a>) -> Result<Self, ServiceError> {
+        let system = |action| move |why: nix::Error| failed(action, why.into());
+        let ends: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
+        // The thread that moves memory inherits it.
+        ends.thread_block().map_err(system("blocking signals"))?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let signals = SignalFd::with_flags(&ends, flags).map_err(system("opening a signalfd"))?;
+        let flags = InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK;
+        let mut service = Self {
+            options,
+            signals,
+            changes: Inotify::init(flags).map_err(system("opening inotify"))?,
+            mover: Mover::start().map_err(|why| failed("starting a thread", why))?,
+            nodes: Vec::new(),
+        };
+        service.find_nodes()?;
+        log::info!("berth node serves {}", service.names());
+        Ok(service)
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<_> = self.nodes.iter().map(|(name, _)| name.as_str()).collect();
+        match names.is_empty() {
+            true => format!(
+                "no node yet: none keeps state in {}",
+                self.options.base.display()
+            ),
+            false => names.join(", "),
+        }
+    }
+
+    /// Nodes that have begun to keep state are served too.
+    fn find_nodes(&mut self) -> Result<(), ServiceError> {
+        for name in (self.options.nodes)() {
+            if self.nodes.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let dir = StateDir::new(&self.options.base, &name)?;
+            match Node::serve(dir, &name, self.options.tops()?)? {
+                Some(node) => self.nodes.push((name, node)),
+                None => return Err(ServiceError::Served(name)),
+            }
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self) -> Result<(), ServiceError> {
+        let mut known = online().unwrap_or_default();
+        let mut chores = Instant::now();
+        loop {
+            self.find_nodes()?;
+            let now = online().unwrap_or_else(|| known.clone());
+            let around = Around {
+                online: &now,
+                is_changed: now != known,
+                mover: &self.mover,
+            };
+            let mut pause = BETWEEN_LOOKS;
+            for (name, node) in &mut self.nodes {
+                match node.pass(around) {
+                    Ok(wanted) => pause = pause.min(wanted.unwrap_or(pause)),
+                    Err(why) => log::error!("{name}: {why}"),
+                }
+            }
+            known = now;
+            if chores <= Instant::now() {
+                (self.options.chore)();
+                chores = Instant::now() + BETWEEN_CHORES;
+            }
+            self.watch();
+            if self.wait(pause)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The folders of entries, also those that are new. A folder that is watched already stays so.
+    fn watch(&self) {
+        let flags = AddWatchFlags::IN_CREATE
+            | AddWatchFlags::IN_MOVED_TO
+            | AddWatchFlags::IN_MODIFY
+            | AddWatchFlags::IN_DELETE;
+        for (name, node) in &self.nodes {
+            if let Err(why) = self.changes.add_watch(&node.steps(), flags) {
+                log::debug!("{name}: its ledger is not watched: {why}");
+            }
+        }
+    }
+
+    /// Waits for news; whether it is the end.
+    fn wait(&self, pause: Duration) -> Result<bool, ServiceError> {
+        let mut all = vec![
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.changes.as_fd(), PollFlags::POLLIN),
+        ];
+        let events = self.nodes.iter().flat_map(|(_, node)| node.events());
+        all.extend(events.map(|events| PollFd::new(events, PollFlags::POLLPRI)));
+        let pause = PollTimeout::try_from(pause).unwrap_or(PollTimeout::ZERO);
+        match poll(&mut all, pause) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(why) => return Err(failed("poll", why.into())),
+        }
+        let is_over = all
+            .first()
+            .is_some_and(|signals| signals.any() == Some(true));
+        // What has changed is looked at anyway.
+        while self
+            .changes
+            .read_events()
+            .is_ok_and(|events| !events.is_empty())
+        {}
+        Ok(is_over)
+    }
+}
+
+fn failed(action: &'static str, why: io::Error) -> ServiceError {
+    ServiceError::System { action, why }
+}
