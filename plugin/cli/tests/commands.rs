@@ -194,6 +194,11 @@ fn every_line_of_berth_ends_as_its_page_shows() {
                 _ => continue,
             };
         }
+        // The service would serve this host until somebody ends it.
+        let is_service = words.first().is_some_and(|word| word == "node");
+        if is_service && !words.iter().any(|word| word == "--release") {
+            continue;
+        }
         count += 1;
         wrong.extend(run(&line, &words, folder.path()));
     }
