@@ -126,7 +126,7 @@ fn a_user_knows_where_no_cgroup_can_confine_the_tasks() {
     let step = cluster.srun(&[&asked[..], &["true"]].concat());
     let note = step.stderr.trim_end();
     let begins = "berth: note: 2 of 2 tasks on this node are bound, but not confined to their CPUs, because no cpuset";
-    let why = "no hierarchy with cpusets is mounted); a task can change its binding; leave --confine out, or ask";
+    let why = "no hierarchy with the controller cpuset is mounted); a task can change its binding; leave --confine out, or ask";
     let is_one_line = note.starts_with(begins) && note.contains(why) && !note.contains('\n');
     assert!(step.ok() && is_one_line, "{step:#?}");
 }
