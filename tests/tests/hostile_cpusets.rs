@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use berth_tests::hostile::cpusets::{LOOK, MOST_SAID, all_is_free, found, own_cpus, stays, step};
 use berth_tests::hostile::{self, Attacker, FORGED, Victim};
-use berth_tests::{process, two_cpus};
+use berth_tests::{Service, process, two_cpus};
 
 /// Requests: too long, with numbers that no machine has, with names of files, and of control characters.
 fn texts() -> Vec<Vec<u8>> {
@@ -260,6 +260,8 @@ fn steps_that_wait_disturb_nobody() {
         return;
     }
     let berth = Victim::start(hostile::berth(""));
+    // Only where the service runs a step waits for a job that may just be stopping.
+    let _service = Service::start(berth.cluster());
     let berth = berth.attacked(|attacker| forty(attacker, true));
     let stock = hostile::stock("task/affinity");
     let stock = stock.attacked(|attacker| forty(attacker, false));
