@@ -65,7 +65,6 @@ fn exactly_the_agreed_symbols_are_exported() {
         "slurm_spank_init_post_opt",
         "slurm_spank_task_exit",
         "slurm_spank_task_init",
-        "slurm_spank_task_init_privileged",
         "slurm_spank_task_post_fork",
         "slurm_spank_user_init",
         // slurm-spank's own; nothing calls it.
