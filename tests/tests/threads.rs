@@ -105,7 +105,7 @@ fn slurmstepd_has_as_many_threads_as_with_task_none() {
         &["--cpu-bind=cores"][..],
         &["--binding=linear:1"],
         &["--cpuset=NCPUS=1"],
-        &["--confine"],
+        &["--confine=task"],
     ] {
         assert_eq!(of_step(&cluster, options, Some(expected)), expected);
     }
