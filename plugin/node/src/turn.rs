@@ -176,7 +176,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Freezes the tasks that are not yet; the ledger knows before. None if that cannot be done.
+    /// Writes into the ledger that the running tasks wait, and then freezes them. None if that cannot be done.
     pub(crate) fn hold(&mut self) -> Result<Option<Vec<Tasks>>, LedgerError> {
         let mut held = Vec::new();
         let running: Vec<_> = self.group.started().filter(|entry| !entry.waits).collect();
@@ -202,7 +202,7 @@ impl Turn<'_, '_> {
         Ok(Some(held))
     }
 
-    /// The tasks run, and then the ledger knows it.
+    /// Thaws the tasks that wait, and then writes into the ledger that they run.
     pub(crate) fn let_go(&mut self) -> Result<(), LedgerError> {
         let entries: Vec<_> = self.session.entries().to_vec();
         let is_its = |entry: &&Entry| self.group.cpusets.iter().any(|one| one.file == entry.file);

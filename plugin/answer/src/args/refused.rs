@@ -39,7 +39,7 @@ pub fn shortened(mut why: Error) -> Error {
     why
 }
 
-/// The same in one line, without the reminder of the usage.
+/// The first line of a refusal by clap, without the reminder of the usage.
 pub fn in_one_line(why: Error) -> String {
     let text = shortened(why).to_string();
     let line = text.lines().next().unwrap_or_default();

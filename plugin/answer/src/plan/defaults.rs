@@ -109,7 +109,7 @@ impl Question {
         self.binding.clone().filter(|_| !self.is_binding_off())
     }
 
-    /// The same request without the `-c` that its job passes on.
+    /// This request without a `-c` that srun has taken over from its job.
     pub(super) fn without_cpus_of_job(&self) -> Self {
         let is_jobs = |kept: &&Given| kept.is_jobs && kept.name == "cpus-per-task";
         let own = self.srun.kept().iter().filter(|kept| !is_jobs(kept));

@@ -104,8 +104,8 @@ fn of_parts(
     Ok(Ok(plans))
 }
 
-/// What a `--near` in the user's own job may use, and how that is known; `None` where Slurm's GPUs do
-/// not matter, or the job has none.
+/// The GPUs of the user's own job that a `--near` may use, and how they are known; `None` where the request does not
+/// name Slurm's GPUs, or the job has none.
 fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>, Fact)> {
     let near = args.asked_near()?;
     let job = args.standing.job.as_ref().filter(|_| args.job.is_none())?;

@@ -51,7 +51,7 @@ pub struct Request<'a> {
 pub struct Candidate {
     /// As it is typed, with its variables.
     pub line: String,
-    /// The same, taken apart.
+    /// The line's words, options and program.
     pub typed: TunedLine,
     /// Its options that today's line does not have, in short.
     pub(crate) change: String,

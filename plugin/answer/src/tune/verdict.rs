@@ -2,7 +2,7 @@
 
 use super::statistics::{Comparisons, Metric, Series, Speed};
 
-/// What the runs show.
+/// The result of all runs: the line that others are compared with, and the fastest.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The line that the others are compared with: today's, or the first that ran.
