@@ -34,14 +34,6 @@ pub struct AffinityError {
 }
 
 impl AffinityError {
-    fn last(pid: pid_t, asked: Option<&CpuSet>) -> Self {
-        Self {
-            pid,
-            asked: asked.cloned(),
-            errno: last_errno(),
-        }
-    }
-
     /// Whether the process had ended. That is no failure for a short task.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -82,21 +74,11 @@ impl std::error::Error for AffinityError {}
 /// # Errors
 /// [`AffinityError`] with the kernel's `errno`: `EINVAL` for an empty set too.
 pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
-    let words = cpus.to_words();
-    // SAFETY: `words` is a live slice of that many bytes, and the kernel
-    // (sched_setaffinity(2)) only reads it. A length of 0 is allowed and refused.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setaffinity,
-            pid,
-            size_of_val(words.as_slice()),
-            words.as_ptr(),
-        )
-    };
-    if result < 0 {
-        return Err(AffinityError::last(pid, Some(cpus)));
-    }
-    Ok(())
+    set(pid, &cpus.to_words()).map_err(|errno| AffinityError {
+        pid,
+        asked: Some(cpus.clone()),
+        errno,
+    })
 }
 
 /// The CPUs that one process (its first thread; 0: the calling thread) may use.
@@ -106,23 +88,11 @@ pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
 pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
     // The buffer is not zeroed, because that would cost as much as the call.
     let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
-    // SAFETY: `words` is ours and of that many bytes; the kernel
-    // (sched_getaffinity(2)) writes no more than it is told and returns how many.
-    let written = unsafe {
-        libc::syscall(
-            libc::SYS_sched_getaffinity,
-            pid,
-            size_of_val(&words),
-            words.as_mut_ptr(),
-        )
-    };
-    let Ok(bytes) = usize::try_from(written) else {
-        return Err(AffinityError::last(pid, None));
-    };
-    // The kernel's masks are whole words.
-    let used = words.get(..bytes / size_of::<u64>()).unwrap_or_default();
-    // SAFETY: the kernel has written these bytes, and any bytes are a u64.
-    let used = unsafe { std::slice::from_raw_parts(used.as_ptr().cast::<u64>(), used.len()) };
+    let used = get(pid, &mut words).map_err(|errno| AffinityError {
+        pid,
+        asked: None,
+        errno,
+    })?;
     Ok(CpuSet::from_words(used))
 }
 
@@ -147,44 +117,58 @@ impl Reachable {
 /// # Errors
 /// The kernel's `errno`: `EINVAL` if none of them is left.
 pub fn reachable(cpus: &[u64]) -> Result<Reachable, i32> {
-    let set = |words: &[u64]| {
-        // SAFETY: `words` is a live slice of that many bytes, and the kernel only reads it.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_sched_setaffinity,
-                0,
-                size_of_val(words),
-                words.as_ptr(),
-            )
-        };
-        if result < 0 {
-            Err(last_errno())
-        } else {
-            Ok(())
-        }
+    let now = || {
+        let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
+        let used = get(0, &mut words)?;
+        let mut all = [0; WORDS];
+        all.iter_mut()
+            .zip(used)
+            .for_each(|(word, used)| *word = *used);
+        Ok(all)
     };
-    let get = || {
-        let mut words = [0; WORDS];
-        // SAFETY: `words` is ours and of that many bytes; the kernel writes no more.
-        let written = unsafe {
-            libc::syscall(
-                libc::SYS_sched_getaffinity,
-                0,
-                size_of_val(&words),
-                words.as_mut_ptr(),
-            )
-        };
-        if written < 0 {
-            Err(last_errno())
-        } else {
-            Ok(words)
-        }
-    };
-    let had = get()?;
-    set(cpus)?;
-    let reached = get();
-    set(&had)?;
+    let had = now()?;
+    set(0, cpus)?;
+    let reached = now();
+    set(0, &had)?;
     reached.map(Reachable)
+}
+
+/// The system call, with the kernel's `errno`.
+fn set(pid: pid_t, words: &[u64]) -> Result<(), i32> {
+    // SAFETY: `words` is a live slice of that many bytes, and the kernel
+    // (sched_setaffinity(2)) only reads it. A length of 0 is allowed and refused.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            pid,
+            size_of_val(words),
+            words.as_ptr(),
+        )
+    };
+    if result < 0 {
+        Err(last_errno())
+    } else {
+        Ok(())
+    }
+}
+
+/// The system call: the words that the kernel wrote, or its `errno`.
+fn get(pid: pid_t, words: &mut [MaybeUninit<u64>; WORDS]) -> Result<&[u64], i32> {
+    // SAFETY: `words` is ours and of that many bytes; the kernel
+    // (sched_getaffinity(2)) writes no more than it is told and returns how many.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            pid,
+            size_of_val(words),
+            words.as_mut_ptr(),
+        )
+    };
+    let bytes = usize::try_from(written).map_err(|_| last_errno())?;
+    // The kernel's masks are whole words.
+    let used = words.get(..bytes / size_of::<u64>()).unwrap_or_default();
+    // SAFETY: the kernel has written these bytes, and any bytes are a u64.
+    Ok(unsafe { std::slice::from_raw_parts(used.as_ptr().cast::<u64>(), used.len()) })
 }
 
 fn last_errno() -> i32 {

@@ -3,6 +3,7 @@
 //! that cannot be read. Such a word leaves the cautious behaviour, and its complaint says which one.
 
 use berth_placement::Fixes;
+use berth_placement::sets::nearest::{FAR, nearest};
 
 use crate::settings::{KEYS, Settings, Unread};
 
@@ -184,18 +185,13 @@ impl<'a> Reading<'a> {
 /// Whether an unknown word is probably a misspelt `compat=`, on which every mask depends.
 fn may_mean_compat(key: &str, value: &str) -> bool {
     let small = key.to_ascii_lowercase();
-    let is_near = strsim::damerau_levenshtein(&small, "compat") <= 2 || small.starts_with("compat");
+    let is_near = nearest(&small, ["compat"], 2).is_some() || small.starts_with("compat");
     !KEYS.contains(&key) && (is_near || [&*small, value].contains(&"affinity"))
 }
 
 fn unknown_key(key: &str) -> String {
-    let nearest = KEYS
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(key, known), known))
-        .min()
-        .filter(|(distance, _)| *distance <= 3);
-    match nearest {
-        Some((_, known)) => format!("there is no such key; the nearest is {known}"),
+    match nearest(key, KEYS, FAR) {
+        Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }
 }

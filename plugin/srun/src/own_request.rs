@@ -6,7 +6,7 @@ use std::str::FromStr;
 use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName, PoolWish};
 
-use crate::options::{Choice, Own};
+use crate::options::Own;
 
 /// The values of berth's own options; `None` where an option is not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl OwnRequest {
         let read = read.and_then(|()| self.set(own, text));
         // The errors of some name the option themselves.
         read.map_err(|why| match own.choice {
-            Choice::Binding | Choice::Mapping | Choice::Near => why,
+            choice if choice.chooses() => why,
             _ => format!("--{}: {why}", own.name),
         })
     }

@@ -2,8 +2,9 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
+use berth_placement::sets::nearest::LONGEST;
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, LONGEST, long, nearest, variables};
+use berth_srun::options::{Command as Program, Found, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};

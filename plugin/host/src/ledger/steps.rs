@@ -22,7 +22,7 @@ const MODE: u32 = 0o600;
 /// The byte that an entry's slurmstepd locks, together with those who look at the same moment.
 const LIFE: u64 = 0;
 /// More entries than any node has steps.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 14;
 /// Bytes at a file's end that are read: more than the longest line has.
 const LAST_BYTES: u64 = 1 << 16;
 /// A line that would be longer names no cgroups of tasks.
@@ -56,7 +56,12 @@ pub(super) fn read(folder: &Path) -> io::Result<Found> {
     };
     // One for all files: a node has hundreds of them.
     let mut buffer = vec![0; LAST_BYTES as usize];
-    for file in files.take(MOST) {
+    for (count, file) in files.enumerate() {
+        if count == MOST {
+            let why =
+                format!("it has more than {MOST} files; remove those of steps that have ended");
+            return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+        }
         let file = file?;
         // Whatever else stands there is none of ours.
         if !file.file_type()?.is_file() {

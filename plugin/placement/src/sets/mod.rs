@@ -9,6 +9,7 @@ pub mod error;
 pub mod ids;
 pub mod limits;
 pub mod list;
+pub mod nearest;
 pub mod nodeset;
 pub mod pu_set;
 #[cfg(feature = "serde")]

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use berth_placement::request::cpuset::{Attributes, Words};
+use berth_placement::sets::nearest::{FAR, nearest};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use read::{LineError, Site, read};
@@ -89,7 +90,7 @@ impl SiteCpusets {
                 Some(set) => Denied::Elsewhere(set),
                 None => Denied::Unknown {
                     name,
-                    nearest: nearest(name, self.here().map(|set| set.name.as_str())),
+                    nearest: nearest(name, self.here().map(|set| set.name.as_str()), FAR),
                 },
             });
         };
@@ -192,13 +193,4 @@ impl fmt::Display for Denied<'_> {
             ),
         }
     }
-}
-
-/// The nearest of some names, if one is near.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .min()
-        .filter(|(distance, _)| *distance <= 3)
-        .map(|(_, known)| known)
 }

@@ -6,10 +6,11 @@ use std::fmt;
 
 use berth_placement::request::cpuset::{Attributes, Dynamic, Keyword, Words};
 use berth_placement::sets::bounded::shown;
+use berth_placement::sets::nearest::{FAR, nearest};
 use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::words::{SHOWN, Word, words};
-use super::{PartitionWords, SiteCpusets, StaticSet, nearest};
+use super::{PartitionWords, SiteCpusets, StaticSet};
 use crate::read_settings::is_all;
 
 /// Lines of the file, comments too.
@@ -105,7 +106,7 @@ pub(crate) fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
         let key = &*word.key;
         if !known.contains(&key) {
             let shown = shown(SHOWN, key);
-            return Err(match nearest(key, known.iter().copied()) {
+            return Err(match nearest(key, known.iter().copied(), FAR) {
                 Some(near) => format!("there is no key {shown} here; the nearest is {near}"),
                 None => format!(
                     "there is no key {shown} here; the keys are {}",

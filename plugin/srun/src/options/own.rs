@@ -1,7 +1,7 @@
 //! berth's own options of srun, sbatch and salloc: the one description of each. The commands register them with its
 //! words for `srun --help`, and read their texts up to its limit; `berth plan`, the man page and completions take its
 //! name, help and values; the defaults and the routes to slurmd take its variables. A new option is an entry here, and
-//! its meaning in [`crate::own_request`].
+//! its meaning in the files that ARCHITECTURE's "Where new code goes" lists.
 
 use std::ops::Deref;
 
@@ -11,21 +11,6 @@ use berth_placement::sets::limits::{
 
 use super::row::Row;
 use super::{ALL, Takes};
-
-/// An option of berth's own. It gives access to its description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table names them")]
-pub enum Own {
-    Binding,
-    MapBy,
-    RankBy,
-    BindTo,
-    Near,
-    CoreKind,
-    Confine,
-    Pool,
-    Cpuset,
-}
 
 /// What an option chooses. Options of one choice belong together; those of choices that exclude each
 /// other are never both in force unless somebody writes both in one place.
@@ -37,14 +22,8 @@ pub enum Choice {
     Mapping,
     /// Cores next to devices, which narrows `--binding=auto` and some mappings of the same place.
     Near,
-    /// The kind of cores, which narrows each of the others.
-    Kind,
-    /// Whether the tasks are confined to what the others choose.
-    Confine,
-    /// Whether the job runs outside of the site's pools.
-    Pool,
-    /// The job's cpuset, inside which each of the others holds.
-    Cpuset,
+    /// None of these: it holds beside each of them.
+    Beside,
 }
 
 /// The description of an option.
@@ -75,8 +54,18 @@ pub struct OwnOption {
 }
 
 macro_rules! own {
-    ($($own:ident $name:literal $variable:literal $word:literal, $choice:ident, $most:ident;
-        $argument:literal $usage:literal; { $($field:ident: $value:expr),* $(,)? })*) => {
+    ($($own:ident {
+        name: $name:literal, variable: $variable:literal, word: $word:literal, choice: $choice:ident, most: $most:ident,
+        argument: $argument:literal,
+        usage: $usage:literal,
+        $($field:ident: $value:expr),* $(,)?
+    })*) => {
+        /// An option of berth's own. It gives access to its description.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Own {
+            $(#[doc = concat!("`--", $name, "`.")] $own),*
+        }
+
         /// The options by their number. `berth plan --help` shows them in this order.
         const OPTIONS: [OwnOption; Own::ALL.len()] = [$(OwnOption {
             name: $name,
@@ -104,10 +93,10 @@ macro_rules! own {
 }
 
 own! {
-    Binding "binding" "BINDING" "binding", Binding, BINDING_BYTES;
-    "[set:|env:|pe:][task:|host:][strict:]STRATEGY"
-    "bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (Grid Engine's -binding); or give it an even share: auto[:pack][:smt=K] (berth)";
-    {
+    Binding {
+        name: "binding", variable: "BINDING", word: "binding", choice: Binding, most: BINDING_BYTES,
+        argument: "[set:|env:|pe:][task:|host:][strict:]STRATEGY",
+        usage: "bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (Grid Engine's -binding); or give it an even share: auto[:pack][:smt=K] (berth)",
         value_name: "B", in_short: true,
         summary: "Grid Engine's core binding, such as linear:2, or auto: an even share for each task",
         description: "A strategy is auto[:pack][:smt=K], linear:AMOUNT[:SOCKET,CORE], \
@@ -130,10 +119,10 @@ own! {
             "pe:<STRATEGY>  berth binds nothing and writes a host file and a rank file for Open MPI",
         ],
     }
-    MapBy "map-by" "MAP_BY" "map_by", Mapping, MAPPING_BYTES;
-    "LEVEL[:pe=N][:hwtcpus][:span]"
-    "place tasks on the objects of a level, round and round: hwthread, core, l1cache, l2cache, l3cache, numa, package, slot, node; or ppr:N:LEVEL, pe-list=LIST[:ordered] (berth; Open MPI's --map-by)";
-    {
+    MapBy {
+        name: "map-by", variable: "MAP_BY", word: "map_by", choice: Mapping, most: MAPPING_BYTES,
+        argument: "LEVEL[:pe=N][:hwtcpus][:span]",
+        usage: "place tasks on the objects of a level, round and round: hwthread, core, l1cache, l2cache, l3cache, numa, package, slot, node; or ppr:N:LEVEL, pe-list=LIST[:ordered] (berth; Open MPI's --map-by)",
         value_name: "LEVEL", in_short: true,
         summary: "Open MPI's mapping, such as l3cache or slot:pe=2",
         description: "LEVEL is hwthread, core, l1cache, l2cache, l3cache, numa, package, slot or node; or it is \
@@ -154,10 +143,10 @@ own! {
             "pe-list=<LIST>  all tasks on these CPUs, by their logical number within the step",
         ],
     }
-    RankBy "rank-by" "RANK_BY" "rank_by", Mapping, MAPPING_BYTES;
-    "slot|node|fill|span"
-    "which task gets which mapped place: in mapping order (slot), object by object (fill), or one of each object in turn (span) (berth; Open MPI's --rank-by)";
-    {
+    RankBy {
+        name: "rank-by", variable: "RANK_BY", word: "rank_by", choice: Mapping, most: MAPPING_BYTES,
+        argument: "slot|node|fill|span",
+        usage: "which task gets which mapped place: in mapping order (slot), object by object (fill), or one of each object in turn (span) (berth; Open MPI's --rank-by)",
         value_name: "ORDER", summary: "Which task gets which mapped place: slot, node, fill or span",
         values: &[
             "slot  task numbers in the order of mapping",
@@ -166,10 +155,10 @@ own! {
             "span  the first task of each object, then the second of each",
         ],
     }
-    BindTo "bind-to" "BIND_TO" "bind_to", Mapping, MAPPING_BYTES;
-    "none|LEVEL[:limit=N][:if-supported][:overload-allowed]"
-    "bind each task to an object inside the one it is mapped to: hwthread, core, l1cache, l2cache, l3cache, numa, package, or none (berth; Open MPI's --bind-to)";
-    {
+    BindTo {
+        name: "bind-to", variable: "BIND_TO", word: "bind_to", choice: Mapping, most: MAPPING_BYTES,
+        argument: "none|LEVEL[:limit=N][:if-supported][:overload-allowed]",
+        usage: "bind each task to an object inside the one it is mapped to: hwthread, core, l1cache, l2cache, l3cache, numa, package, or none (berth; Open MPI's --bind-to)",
         value_name: "LEVEL",
         summary: "What a mapped task is bound to: none, or a level with :limit=N, :if-supported, :overload-allowed",
         values: &[
@@ -183,10 +172,10 @@ own! {
             "package  the CPUs of a processor chip",
         ],
     }
-    Near "near" "NEAR" "near", Near, NEAR_BYTES;
-    "gpu|network|CLASS|NAME[:N][:strict][:own]"
-    "cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)";
-    {
+    Near {
+        name: "near", variable: "NEAR", word: "near", choice: Near, most: NEAR_BYTES,
+        argument: "gpu|network|CLASS|NAME[:N][:strict][:own]",
+        usage: "cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)",
         value_name: "WHAT",
         summary: "Cores next to each task's devices: gpu, network, a PCI class or a device's name, then \
             [:N][:strict][:own]; or none",
@@ -201,10 +190,10 @@ own! {
             "none  no device: a job's or a variable's --near does not count",
         ],
     }
-    CoreKind "core-kind" "CORE_KIND" "core_kind", Kind, WORD_BYTES;
-    "performance|efficiency|any"
-    "use only the fast cores or only the frugal ones, on a node that has both (berth)";
-    {
+    CoreKind {
+        name: "core-kind", variable: "CORE_KIND", word: "core_kind", choice: Beside, most: WORD_BYTES,
+        argument: "performance|efficiency|any",
+        usage: "use only the fast cores or only the frugal ones, on a node that has both (berth)",
         value_name: "KIND",
         summary: "Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]",
         values: &[
@@ -213,10 +202,10 @@ own! {
             "any  all cores (the default)",
         ],
     }
-    Confine "confine" "CONFINE" "confine", Confine, WORD_BYTES;
-    "task|off"
-    "keep each bound task on its CPUs whatever it does, by the cpuset of its cgroup (task), or leave its mask as advice (off) (berth)";
-    {
+    Confine {
+        name: "confine", variable: "CONFINE", word: "confine", choice: Beside, most: WORD_BYTES,
+        argument: "task|off",
+        usage: "keep each bound task on its CPUs whatever it does, by the cpuset of its cgroup (task), or leave its mask as advice (off) (berth)",
         value_name: "WHAT",
         summary: "Whether tasks are confined to their CPUs: task or off [default: as the site sets]",
         values: &[
@@ -224,17 +213,17 @@ own! {
             "off  the tasks' masks are advice, which a task can change",
         ],
     }
-    Pool "pool" "POOL" "pool", Pool, WORD_BYTES;
-    "none"
-    "run a job that would be in one of the site's pools as a normal job (berth)";
-    {
+    Pool {
+        name: "pool", variable: "POOL", word: "pool", choice: Beside, most: WORD_BYTES,
+        argument: "none",
+        usage: "run a job that would be in one of the site's pools as a normal job (berth)",
         value_name: "NAME", summary: "Pool that the job is in, by the site's file: a name, or none [default: none]",
         values: &["none  a job that would be in one of the site's pools runs as a normal job"],
     }
-    Cpuset "cpuset" "CPUSET" "cpuset", Cpuset, CPUSET_BYTES;
-    "CPUSET[KEYWORD=VALUE;...]"
-    "run the job in a cpuset: CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, NODE_EX, MEM_LIST, RESUME_OPTION, CPUSET_OPTIONS (berth; LSF's bsub -extsched)";
-    {
+    Cpuset {
+        name: "cpuset", variable: "CPUSET", word: "cpuset", choice: Beside, most: CPUSET_BYTES,
+        argument: "CPUSET[KEYWORD=VALUE;...]",
+        usage: "run the job in a cpuset: CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, NODE_EX, MEM_LIST, RESUME_OPTION, CPUSET_OPTIONS (berth; LSF's bsub -extsched)",
         value_name: "REQUEST",
         summary: "The job's cpuset, as for LSF: CPUSET[KEYWORD=VALUE;…], or the part between the brackets",
         description: "The keywords are CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, \
@@ -305,7 +294,7 @@ impl Choice {
     /// Whether an option of this choice chooses CPUs by itself.
     #[must_use]
     pub fn chooses(self) -> bool {
-        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine | Self::Pool)
+        self != Self::Beside
     }
 
     /// Whether only one of two choices can be in force.

@@ -1,5 +1,7 @@
 //! One option: everything that is known of it, and the words of the tables of options.
 
+use berth_placement::sets::nearest::{LONGEST, nearest as near};
+
 use super::{Command, Takes, of as options_of};
 use crate::release::Release;
 
@@ -213,9 +215,6 @@ pub fn values(lines: &'static [&'static str]) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The most bytes of a name that somebody means; every option has fewer.
-pub const LONGEST: usize = 64;
-
 /// The option with the nearest name, if it is near enough to be meant.
 #[must_use]
 pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'static str> {
@@ -228,10 +227,6 @@ pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'stati
         3..=4 => 1,
         _ => 2,
     };
-    let names = options_of(command, Some(release)).map(|row| row.typed());
-    let is_near = |known: &&str| known.len() > 2 && known.len().abs_diff(name.len()) <= most;
-    let names = names.filter(is_near);
-    let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
-    let (distance, near) = scored.min()?;
-    (distance <= most).then_some(near)
+    let names = options_of(command, Some(release)).map(Row::typed);
+    near(&name, names.filter(|known| known.len() > 2), most)
 }

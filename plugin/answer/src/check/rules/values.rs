@@ -1,5 +1,6 @@
 //! Values that srun refuses, and options that it ignores.
 
+use berth_placement::sets::nearest::nearest;
 use berth_srun::OwnRequest;
 use berth_srun::options::Own;
 
@@ -128,12 +129,8 @@ fn words(option: &str, value: &str) -> Option<String> {
 
 fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase().replace('-', "_");
-    let scored = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
-    let (distance, near) = scored.min()?;
     let most = if lower.len() > 4 { 2 } else { 1 };
-    (near != word && distance <= most && !word.is_empty()).then_some(near)
+    nearest(&lower, known.iter().copied(), most).filter(|near| *near != word && !word.is_empty())
 }
 
 /// A hint that srun ignores.

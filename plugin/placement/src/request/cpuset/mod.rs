@@ -14,7 +14,6 @@ mod error;
 mod fail;
 mod keyword;
 mod name;
-mod nearest;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,11 @@ use crate::request::cpuset::cpu_list::CpuList;
 use crate::request::cpuset::error::CpusetError;
 use crate::request::cpuset::keyword::Keyword;
 use crate::request::cpuset::name::CpusetName;
-use crate::request::cpuset::nearest::nearest;
 use crate::sets::bounded::repeated;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
+use crate::sets::nearest::{FAR, nearest};
 use crate::sets::nodeset::NodeSet;
 
 /// A keyword with its value.
@@ -99,7 +99,11 @@ impl Value<'_> {
             let Some(known) = known else {
                 return Err(CpusetError::UnknownAttribute {
                     found: repeated(part.escape_debug()),
-                    nearest: nearest(part, Attribute::ALL.map(Attribute::word)),
+                    nearest: nearest(
+                        &part.to_ascii_uppercase(),
+                        Attribute::ALL.map(Attribute::word),
+                        FAR,
+                    ),
                 });
             };
             attributes = attributes.with(known);

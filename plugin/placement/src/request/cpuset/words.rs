@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use crate::request::cpuset::error::CpusetError;
 use crate::request::cpuset::keyword::Keyword;
-use crate::request::cpuset::nearest::nearest;
 use crate::sets::bounded::repeated;
 use crate::sets::limits::CPUSET_BYTES;
+use crate::sets::nearest::{FAR, nearest};
 
 /// Keywords with their values. A keyword may have an empty value: it takes a lower one away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,11 @@ fn read_keyword(text: &str) -> Result<Keyword, CpusetError> {
     let known = all.find(|known| known.word().eq_ignore_ascii_case(text));
     known.ok_or_else(|| CpusetError::UnknownKeyword {
         found: shown(text),
-        nearest: nearest(text, Keyword::ALL.map(Keyword::word)),
+        nearest: nearest(
+            &text.to_ascii_uppercase(),
+            Keyword::ALL.map(Keyword::word),
+            FAR,
+        ),
     })
 }
 

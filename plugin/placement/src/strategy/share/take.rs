@@ -40,8 +40,8 @@ pub(super) fn from_beginning(
     if each <= 1 {
         return Ok(shares);
     }
-    let cpus = |share: &Range<usize>| share.clone().map(|core| free.threads_of(core)).sum();
-    let smallest: usize = shares.iter().map(cpus).min().unwrap_or(0);
+    let smallest = shares.iter().map(|share| cpus(free, share)).min();
+    let smallest = smallest.unwrap_or(0);
     if smallest < each {
         return Err(too_small(free, smallest));
     }
@@ -62,11 +62,16 @@ pub(super) fn packed(
     let narrow_first = (0..free.layer_count()).rev().map(Some);
     let mut layers = narrow_first.chain([None]);
     let found = layers.find_map(|layer| packed_within(free, (tasks, each), layer));
-    // Where even shares are large enough, so are runs one after the other.
-    found.map_or_else(
-        || from_beginning(free, free.row_of_cores().split(tasks), each),
-        Ok,
-    )
+    // Even shares are no larger than such runs, so the smallest of them says what is missing.
+    let smallest = || {
+        let shares = free.row_of_cores().split(tasks);
+        shares.iter().map(|share| cpus(free, share)).min()
+    };
+    found.ok_or_else(|| too_small(free, smallest().unwrap_or(0)))
+}
+
+fn cpus(free: &Free, share: &Range<usize>) -> usize {
+    share.clone().map(|core| free.threads_of(core)).sum()
 }
 
 fn packed_within(
