@@ -361,11 +361,11 @@ fn lines_of_other_systems_have_a_page() {
         ),
         ("qsub -pe smp 4 j", "grid-engine", "from-grid-engine.md"),
         ("qrsh -pe smp 4 ./a", "grid-engine", "from-grid-engine.md"),
-        ("#!/bin/sh\n#BSUB -n 2\nsrun ./a\n", "lsf", "from-lsf.md"),
+        ("#!/bin/sh\n#BSUB -n 2\nsrun ./a\n", "lsf", "coming-from.md"),
         (
             "bsub -n 8 -ext \"CPUSET[CPU_LIST=1]\" myjob",
             "lsf",
-            "from-lsf.md",
+            "coming-from.md",
         ),
     ] {
         holds("24.11", &[(text, rule, text)]);

@@ -37,6 +37,25 @@ fn one_note_names_the_cure() {
     );
 }
 
+/// A step of few CPUs per task has a part of the node's L3 caches, and a mapping goes round those alone.
+#[test]
+fn a_mapping_over_too_few_objects_names_the_cpus_that_spread_it() {
+    let line = "srun -n 8 -c 4 --map-by=l3cache ./app";
+    let words = ["plan", "--machine=lumi-g", "--site=exclusive"];
+    let few = berth(&[&words[..], &[line]].concat(), "");
+    assert!(few.stderr.contains("share CPUs"), "{}", few.stderr);
+    assert!(few.stderr.contains("-c 16"), "{}", few.stderr);
+    let cured = line.replace("-c 4", "-c 16");
+    let cured = berth(&[&words[..], &[&cured]].concat(), "");
+    assert_eq!(cured.stderr, "");
+    let check = berth(&["check", "--machine=lumi-g", "--site=exclusive", line], "");
+    assert!(
+        check.stdout.contains("[mapped-together]"),
+        "{}",
+        check.stdout
+    );
+}
+
 #[test]
 fn no_note_without_a_cure_or_against_a_wish() {
     for options in [

@@ -46,7 +46,7 @@
     const EFFECTS = {
         "close-neighbours": "puts more neighbouring tasks on one socket",
         "spread-neighbours": "puts fewer neighbouring tasks on one socket",
-        "one-thread": "gives each task one hardware thread of each of its cores",
+        "one-thread": "gives each task a core for each of its CPUs, with one hardware thread of it",
         "as-requested": "gives each task exactly the CPUs that it requests",
         "whole-cores": "gives each task whole cores",
         "own-cpus": "gives each task CPUs that no other task has",

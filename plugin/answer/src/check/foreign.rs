@@ -49,7 +49,7 @@ impl Foreign {
     pub(super) fn finding(self) -> Finding {
         let (rule, name, page) = match self.system {
             System::GridEngine => ("grid-engine", "Grid Engine", "from-grid-engine.md"),
-            System::Lsf => ("lsf", "LSF", "from-lsf.md"),
+            System::Lsf => ("lsf", "LSF", "coming-from.md"),
         };
         let what = match self.is_directive {
             true => "script",

@@ -159,6 +159,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
         Planned::more_tasks_than_cores,
         Planned::shared_core,
         Planned::noted,
+        Planned::mapped_together,
     ];
     let wrong = all.iter().find_map(|one| one(&planned)).into_iter();
     wrong.chain(planned.neighbours_apart()).collect()
@@ -259,6 +260,19 @@ impl Planned<'_> {
             note.to_string(),
             "the step runs there, but not as requested",
         ))
+    }
+
+    /// Mapped tasks that share an object, where more CPUs for each would spread them.
+    fn mapped_together(&self) -> Option<Finding> {
+        let mut plans = self.step.plans();
+        plans.find(|(_, plan)| matches!(plan.decision.rule, Rule::Mapped(_)))?;
+        let text = plan::shared(plan::Answered {
+            args: &self.args,
+            on: self.on,
+            step: &self.step,
+        })?;
+        let reason = "a mapping goes round the objects of the step's own CPUs; more CPUs for each task give it more objects";
+        Some(self.case.hint("mapped-together", text, reason))
     }
 
     /// Neighbours on different sockets, where the other order would place them otherwise.

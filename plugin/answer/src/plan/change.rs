@@ -52,7 +52,9 @@ impl fmt::Display for Effect {
         f.write_str(match self {
             Self::CloseNeighbours => "puts more neighbouring tasks on one socket",
             Self::SpreadNeighbours => "puts fewer neighbouring tasks on one socket",
-            Self::OneThread => "gives each task one hardware thread of each of its cores",
+            Self::OneThread => {
+                "gives each task a core for each of its CPUs, with one hardware thread of it"
+            }
             Self::AsRequested => "gives each task exactly the CPUs that it requests",
             Self::WholeCores => "gives each task whole cores",
             Self::OwnCpus => "gives each task CPUs that no other task has",
@@ -103,7 +105,7 @@ pub fn changes(of: Answered<'_>) -> Vec<Change> {
 
 /// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
 /// option that cures it.
-pub(super) fn shared(of: Answered<'_>) -> Option<String> {
+pub fn shared(of: Answered<'_>) -> Option<String> {
     let Answered {
         args, step: now, ..
     } = of;
@@ -195,6 +197,10 @@ fn candidates(of: Answered<'_>) -> Vec<Candidate> {
             levels().into_iter().chain(fill).collect()
         }
         Rule::Unbound { .. } | Rule::Asked(_) => levels().into(),
+        Rule::Mapped(_) => {
+            let widest = widest(first, on).map(|each| (cpus(each), vec![Effect::OwnCpus]));
+            widest.into_iter().collect()
+        }
         Rule::Overcommit | Rule::CgroupTooSmall | Rule::TooManyReserved => {
             fewer(first, now).map(|added| (added, own())).collect()
         }
@@ -207,7 +213,6 @@ fn candidates(of: Answered<'_>) -> Vec<Candidate> {
         Rule::CpusetFailed
         | Rule::Binding(_)
         | Rule::Share(..)
-        | Rule::Mapped(_)
         | Rule::Near(_)
         | Rule::Narrowed(..)
         | Rule::Batch => Vec::new(),
@@ -271,6 +276,12 @@ fn filling(planned: &Planned, on: &Node) -> Option<u32> {
     let each = owned / planned.tasks.max(1);
     let fills = !single && each > planned.request.cpus_per_task && each * planned.tasks == owned;
     fills.then_some(each)
+}
+
+/// The `-c` with which the tasks of a node get all of its CPUs.
+fn widest(planned: &Planned, on: &Node) -> Option<u32> {
+    let each = planned.on(on).table().len() as u32 / planned.tasks.max(1);
+    (each > planned.request.cpus_per_task).then_some(each)
 }
 
 /// Whether the new plan differs in the way that is said.

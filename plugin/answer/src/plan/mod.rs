@@ -43,7 +43,7 @@ use crate::picture::Screen;
 use crate::question::Question;
 use crate::srun_options;
 
-pub use change::{Added, spelled, typed_with, with};
+pub use change::{Added, shared, spelled, typed_with, with};
 pub use controller::{gives_whole_nodes, is_asked, job_refused};
 pub use gives_way::gives_way;
 pub(crate) use job::ScriptStep;
@@ -51,9 +51,9 @@ pub use one_line::{no_line, one_line};
 pub use request::node;
 pub use score::{QualityJson, write as score};
 pub use site::socket_kind;
-use step::Answered;
+
 pub(crate) use step::StepAnswer;
-pub use step::{Planned, PlannedStep};
+pub use step::{Answered, Planned, PlannedStep};
 pub use submission::job_cpus;
 use variables::Variables;
 

@@ -43,9 +43,12 @@ pub struct PlannedStep {
 
 /// A planned step with its question and the node that it is about.
 #[derive(Clone, Copy)]
-pub(super) struct Answered<'a> {
+pub struct Answered<'a> {
+    /// The question.
     pub args: &'a Question,
+    /// The machine that was given.
     pub on: &'a Node,
+    /// The plan.
     pub step: &'a PlannedStep,
 }
 

@@ -117,7 +117,7 @@ fn not_near(
     write!(
         f,
         "--near={near}: {tasks} cores that are not next to {} device ({of}), because this step has too few \
-         there; use fewer tasks or a smaller -c, or request whole nodes",
+         there; use fewer tasks, or let it have the whole node (--exclusive for the job, and no -c)",
         either(&count, "its", "their")
     )
 }

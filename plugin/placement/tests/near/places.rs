@@ -78,7 +78,7 @@ fn cpus_for_each_task_are_the_first_of_its_share() {
         told,
         ["--near=gpu:1: task 1 on this node gets cores that are not \
           next to its device (0000:02:00.0 (card2)), because this step has too few there; use \
-          fewer tasks or a smaller -c, or request whole nodes"]
+          fewer tasks, or let it have the whole node (--exclusive for the job, and no -c)"]
     );
     assert!(devices(&node, &ask("n=2 c=8 near=gpu:1")).ends_with("02 (across packages)"));
     same(
