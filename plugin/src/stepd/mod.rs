@@ -29,7 +29,6 @@ pub(crate) mod read;
 pub(crate) mod refused;
 pub(crate) mod report;
 pub(crate) mod session;
-pub(crate) mod shared_word;
 pub(crate) mod spank_only;
 pub(crate) mod spank_plan;
 pub(crate) mod stack_line;
