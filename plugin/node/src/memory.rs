@@ -6,12 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use berth_host::cgroup::members::processes;
-use berth_host::cgroup::{Fence, Folder, Place, Version};
+use berth_host::cgroup::{Fence, Folder, Mounts, Place, Version};
 use berth_host::ledger::Entry;
 use berth_host::migrate::{free_bytes, migrate};
 use berth_placement::request::cpuset::Attribute;
 use berth_placement::strategy::cpuset::memory_nodes;
 use berth_placement::{CpuSet, NodeSet};
+use libc::pid_t;
 
 use crate::choice::request;
 use crate::here::Here;
@@ -99,10 +100,17 @@ impl Move {
 
     fn run(&self) -> Moved {
         let mut moved = Moved::default();
-        for folder in self.places.iter().filter_map(|place| place.open().ok()) {
+        let mounts = Mounts::read().unwrap_or_default();
+        let places = self.places.iter();
+        for (place, folder) in places.filter_map(|place| Some((place, place.open().ok()?))) {
             match &self.fence {
                 Some(mems) => moved.refence(&folder, mems),
-                None => moved.follow(&folder, self),
+                None => {
+                    // A number may pass to a process elsewhere.
+                    let is_here =
+                        |pid: &pid_t| Place::of(*pid, &mounts).is_ok_and(|now| place.holds(&now));
+                    moved.follow(processes(&folder).into_iter().filter(is_here), self);
+                }
             }
         }
         moved
@@ -146,16 +154,12 @@ impl Moved {
         }
     }
 
-    fn follow(&mut self, folder: &Folder, way: &Move) {
+    fn follow(&mut self, processes: impl Iterator<Item = pid_t>, way: &Move) {
         let (from, to) = (way.leaving(), way.coming());
         if from.is_empty() {
             return;
         }
-        for pid in processes(folder) {
-            // A number may pass to a process elsewhere.
-            if !processes(folder).contains(&pid) {
-                continue;
-            }
+        for pid in processes {
             match migrate(pid, &from, &to) {
                 Ok(left) => self.left += left,
                 Err(why) if matches!(why.raw_os_error(), Some(libc::ESRCH | libc::ENOENT)) => {}
