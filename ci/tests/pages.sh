@@ -101,7 +101,7 @@ n3 failed: see n3.log"
 test_the_play_of_an_upgrade_goes_on_with_the_new_slurmd_alone() {
     local gate
     gate=$(sed -n 's/^ *ansible.builtin.shell: \(said=.*\)/\1/p' "$root/docs/administrators/upgrade.md")
-    awk '/^\$ berth doctor$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/users/command.md" > doctor
+    awk '/^\$ berth doctor$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/administrators/monitoring.md" > doctor
     mkdir bin
     # shellcheck disable=SC2016 # Its own variable.
     printf '#!/bin/sh\ncase $1 in doctor) cat %s/doctor; exit $(cat %s/code) ;; esac\necho berth 0.2.0\n' "$PWD" "$PWD" > bin/berth
