@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct SharedWord(&'static AtomicU32);
 
 impl SharedWord {
-    /// In the parent, before the first fork. It is 0.
+    /// The parent makes it before the first fork. Its first value is 0.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: new memory at a place of the kernel's choice; nothing of ours is there.
         let page = unsafe {
