@@ -60,9 +60,11 @@ fn define_layout(out: &mut String, variants: &[Value]) {
     );
     out.push_str("#[derive(Debug)]\npub struct Layout {\n");
     out.push_str("    /// The line this table is for.\n    pub line: Line,\n");
-    out.push_str("    /// First micro release it is for.\n    pub first_micro: u8,\n");
     out.push_str(
-        "    /// Last micro release it was checked against.\n    pub last_verified_micro: u8,\n",
+        "    /// The table is for micro releases from this one on.\n    pub first_micro: u8,\n",
+    );
+    out.push_str(
+        "    /// The table was checked against micro releases up to this one.\n    pub last_verified_micro: u8,\n",
     );
     out.push_str("    /// Later micro releases that were checked by themselves.\n    pub also_checked: &'static [u8],\n");
     for (c, member, name) in RECORDS {

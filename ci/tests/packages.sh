@@ -141,3 +141,35 @@ test_the_release_before_is_named_by_its_own_tree() {
         same "$(ls target/packages/previous/*.deb)" "target/packages/previous/berth_$version-1_amd64.deb"
     done
 }
+
+# EasyBuild's recipe is Python, which reads it without EasyBuild.
+test_the_recipe_for_easybuild_says_what_the_packages_say() {
+    local recipe
+    # shellcheck source=packaging/definition.sh
+    source "$root/packaging/definition.sh"
+    # shellcheck disable=SC2154 # definition.sh sets them.
+    recipe=$root/packaging/easybuild/berth-$version.eb
+    [ -f "$recipe" ] || fail "there is no $recipe"
+    for said in "version = '$version'" "description = \"$summary\""; do contains "$(cat "$recipe")" "$said"; done
+    command -v python3 > /dev/null || skip 'needs python3'
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$recipe"
+}
+
+test_the_role_for_ansible_has_its_files_and_variables() {
+    local role name
+    role=$root/packaging/ansible/roles/berth
+    for name in defaults handlers meta tasks; do [ -f "$role/$name/main.yml" ] || fail "the role has no $name/main.yml"; done
+    grep -ohE '\bberth_[a-z_]+' "$role"/{tasks,handlers}/main.yml "$root/packaging/ansible/berth.yml" | sort -u | while read -r name; do
+        grep -qE "^$name:" "$role/defaults/main.yml" || grep -qE "register: $name$" "$role/tasks/main.yml" || fail "nothing sets $name"
+    done
+    grep -ohE 'notify: .*' "$role/tasks/main.yml" | sed 's/^notify: //' | sort -u | while read -r name; do
+        grep -qxF -- "- name: $name" "$role/handlers/main.yml" || fail "no handler is called $name"
+    done
+    python3 -c 'import yaml' 2> /dev/null || skip 'needs python3-yaml'
+    python3 - "$root"/packaging/ansible/*.yml "$role"/*/main.yml <<'PYTHON'
+import sys, yaml
+for name in sys.argv[1:]:
+    with open(name) as file:
+        assert yaml.safe_load(file), name
+PYTHON
+}

@@ -97,11 +97,15 @@ n3 failed: see n3.log"
     same "$(cat there/*)" package
 }
 
-# The gate of the play, with the page's answer of a doctor that finds nothing wrong.
+# gate WORD: the command by which Ansible's role looks at a node, of those the one that has this word.
+gate() { sed -n "s/^ *ansible.builtin.shell: \(said=.*$1.*\)/\1/p" "$root/packaging/ansible/roles/berth/tasks/main.yml"; }
+
+# The gate of an upgrade, with the page's answer of a doctor that finds nothing wrong.
 test_the_play_of_an_upgrade_goes_on_with_the_new_slurmd_alone() {
     local gate
-    gate=$(sed -n 's/^ *ansible.builtin.shell: \(said=.*\)/\1/p' "$root/docs/administrators/upgrade.md")
-    awk '/^\$ berth doctor$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/users/command.md" > doctor
+    gate=$(gate version)
+    contains "$gate" 'berth doctor'
+    awk '/^\$ berth doctor$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/administrators/monitoring.md" > doctor
     mkdir bin
     # shellcheck disable=SC2016 # Its own variable.
     printf '#!/bin/sh\ncase $1 in doctor) cat %s/doctor; exit $(cat %s/code) ;; esac\necho berth 0.2.0\n' "$PWD" "$PWD" > bin/berth
@@ -117,10 +121,10 @@ test_the_play_of_an_upgrade_goes_on_with_the_new_slurmd_alone() {
     ! sh -c "$gate" || fail 'a slurmd with the old object does not stop it'
 }
 
-# The last task of the play that brings the two lines.
+# The role's last task.
 test_the_play_of_an_installation_stops_at_other_masks_than_task_affinitys() {
     local gate words
-    gate=$(sed -n 's/^ *ansible.builtin.shell: \(said=.*\)/\1/p' "$root/docs/administrators/install.md")
+    gate=$(gate fixes)
     contains "$gate" compat=affinity
     mkdir bin
     # shellcheck disable=SC2016 # Its own variable.

@@ -11,7 +11,7 @@ use std::ptr;
 /// What Slurm reads of a cpu_set_t: glibc's fixed 1024 CPUs.
 const CPU_SET_BYTES: usize = 128;
 
-/// A block of Slurm's allocator that holds `words` as the line's type.
+/// Allocates a block by Slurm's allocator, and writes `words` into it in the form that this release line expects.
 pub(crate) fn build(
     words: &[u64],
     layout: &Layout,

@@ -311,11 +311,11 @@ unsafe fn put(mut entries: impl Iterator<Item = *mut c_char>, name: &str, value:
 pub struct TaskEnvironment(*const *mut c_char);
 
 impl TaskEnvironment {
-    /// `None` for a null pointer.
+    /// Takes over the array of a task; returns `None` for a null pointer.
     ///
     /// # Safety
     /// `entries` is null or Slurm's own array of writable C strings, which ends in a null pointer
-    /// and which nobody else uses as long as this value lives: that of a task, in the task.
+    /// and which nobody else uses as long as this value lives. The array of a task is such a one, in that task.
     pub unsafe fn from_raw(entries: *const *mut c_char) -> Option<Self> {
         if entries.is_null() {
             None

@@ -1,5 +1,5 @@
-//! The frame of berth's JSON documents: a format, its version, and what it is about. The page
-//! docs/users/json.md describes them; within a version fields are only added.
+//! The frame of berth's JSON documents: a format, its version, and what it is about. The pages
+//! docs/users/json.md and docs/administrators/json.md describe them; within a version fields are only added.
 
 use std::collections::BTreeMap;
 use std::io::Write;

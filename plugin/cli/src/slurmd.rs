@@ -26,7 +26,7 @@ pub(crate) enum Found {
     Running(i32),
     /// A slurmd runs in its place, and has no berth in it.
     WithoutBerth(i32),
-    /// A slurmd runs in its place that was started later and has not announced itself.
+    /// Another slurmd was started later for this node, and has not announced itself.
     Unannounced(i32),
     /// None runs.
     Nothing,

@@ -161,7 +161,7 @@ fn trouble(line: &PageLine, read: &Line, release: Release) -> Option<String> {
     Some(why.to_string()).filter(|_| command_of(line) == SlurmCommand::Srun)
 }
 
-/// Reads a line of Slurm's commands as the release that the tests' clusters run, and as the newest.
+/// Reads a line of Slurm's commands twice: as the release of the tests' clusters does, and as the newest does.
 fn read(line: &PageLine) -> Vec<String> {
     let read = |release| {
         let read = line::read(&line.words, command_of(line), Some(release));

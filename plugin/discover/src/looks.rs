@@ -26,8 +26,8 @@ enum Whole {
 }
 
 impl Looks {
-    /// Looks as slurmd does. A synthetic machine of many CPUs takes hwloc seconds. It often has
-    /// nothing that slurmd drops; then the second look is the first one.
+    /// Looks as slurmd does. hwloc needs seconds to build a synthetic machine of many CPUs. Such a
+    /// machine often has nothing that slurmd drops; then the second look is the first one.
     pub(crate) fn first(input: &Input) -> Result<Self, DiscoverError> {
         let whole = match input {
             Input::Host | Input::Xml { .. } => {

@@ -39,8 +39,8 @@ pub struct Limits {
     pub swap: Option<u64>,
 }
 
-/// Reads it; `None` outside of a job. From 26.05 on Slurm names a job's cgroup by its SLUID, in which the job's number
-/// does not stand: then the job is the one that the caller takes it for, from Slurm's variables.
+/// Reads what confines this process's job, from its cgroup; returns `None` outside of a job. From 26.05 on Slurm names a
+/// job's cgroup by its SLUID, in which the job's number does not stand: then the job is the one that the caller takes it for, from Slurm's variables.
 #[must_use]
 pub fn of_this_process(taken_for: Option<u32>) -> Option<Confined> {
     let mounts = Mounts::read().ok()?;

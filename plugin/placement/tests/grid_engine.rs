@@ -185,7 +185,7 @@ fn linear_with_a_start() {
 
 #[test]
 fn striding_with_a_start() {
-    // Section 3.2: the first core of each socket.
+    // Section 3.2 of the specification shows this line; it binds to the first core of each socket.
     same(REGEN, 1, "striding:2:2:0,0", "", "0,0:1,0");
     same(EIGHT, 1, "striding:2:3:0,0", "", "0,0:1,0");
     same(EIGHT, 1, "striding:3:2:0,1", "", "0,1:1,0:1,2");

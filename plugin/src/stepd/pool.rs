@@ -1,6 +1,6 @@
 //! slurmstepd and the node's pools, as root before the first fork: the job gets its weight beside other jobs, and a
-//! pool job its place in the ledger, if it still fits into its pool. When a step has ended it writes a line with what
-//! it got. Nothing here fails a launch.
+//! pool job its place in the ledger, if it still fits into its pool. When a step has ended, this writes a log line with the CPU time that the step
+//! got. Nothing here fails a launch.
 
 use std::time::Duration;
 

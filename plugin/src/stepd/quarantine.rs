@@ -45,8 +45,8 @@ pub(crate) fn begin(spank: &SpankHandle<'_>) {
     }
 }
 
-/// Whether the step's tasks will be bound. What task/cgroup has done since `begin` makes kernels before
-/// 6.2 forget a mask, so that is set again.
+/// Goes on or ends, by whether the step's tasks will be bound. task/cgroup writes the step's cpuset after `begin`; kernels
+/// before 6.2 forget a mask at such a write, so the mask is set again.
 pub(crate) fn decided(is_bound: bool) {
     if !is_bound {
         return end();

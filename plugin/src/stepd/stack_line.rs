@@ -49,7 +49,7 @@ impl fmt::Write for StackLine {
     }
 }
 
-/// Words, lowest first, as one number in small hexadecimal digits.
+/// Shows words as one number in small hexadecimal digits; the lowest word comes first in the slice.
 pub(crate) struct Hex<'a>(pub &'a [u64]);
 
 impl fmt::Display for Hex<'_> {

@@ -221,7 +221,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub batch: Option<PathBuf>,
 
-    /// NAME=VALUE before the srun of a line.
+    /// A line sets these variables, NAME=VALUE, before its srun.
     #[arg(skip)]
     pub line_variables: Vec<String>,
     /// Notes that the reader of a line makes, such as the srun line for an mpirun.

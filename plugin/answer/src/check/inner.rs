@@ -216,7 +216,7 @@ impl Script {
         }
     }
 
-    /// Marks everything as words of another file, which no repair changes.
+    /// Marks every word as one of another file, because a repair never changes such words.
     fn is_elsewhere(&mut self, name: &str, around: &Rc<[u8]>) {
         self.file = Some(name.into());
         self.file_text = Some(std::mem::replace(&mut self.text, Rc::clone(around)));

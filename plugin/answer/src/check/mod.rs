@@ -175,7 +175,7 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
     found
 }
 
-/// Lines that look like directives and are none.
+/// Finds lines that look like directives, but which sbatch does not read because of the blanks before them.
 fn indented_directives(script: &Script) -> impl Iterator<Item = Finding> + '_ {
     script.indented.iter().map(|blanks| {
         let line = script.line_of(blanks.end);

@@ -322,7 +322,7 @@ impl Shown {
         row
     }
 
-    /// The cells of a task's row that name its sockets, NUMA nodes and cores.
+    /// Writes the cells of a task's row that name its sockets, NUMA nodes and cores.
     fn bound_to(&self, on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> Vec<String> {
         let unknown = || "?".to_string();
         let [sockets, numa, cores] = match parents {

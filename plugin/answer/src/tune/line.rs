@@ -13,7 +13,7 @@ const BINDERS: [&str; 6] = [
     "cpu-bind", "binding", "map-by", "rank-by", "bind-to", "near",
 ];
 
-/// Options that decide about the placement alone, so that lines that differ in them may give the same.
+/// These options decide about the placement alone, so two lines that differ only in them may have the same plan.
 const PLACING: [&str; 4] = [
     "distribution",
     "hint",

@@ -1,6 +1,6 @@
-//! `berth topo`: a node as berth and slurmd see it. Counts, Grid Engine's topology string, a row
-//! for each core and each device, a picture; CPUs that are offline, isolated or not allowed are
-//! shown as such.
+//! `berth topo`: shows a node as berth and slurmd see it. It prints counts, Grid Engine's topology string, a row
+//! for each core and each device, or a picture, and marks CPUs that are offline, isolated or not
+//! allowed.
 
 mod table;
 

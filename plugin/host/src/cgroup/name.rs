@@ -15,7 +15,7 @@ pub struct Name {
     pub step: u32,
     /// The task, by its number in the step.
     pub task: u32,
-    /// The slurmstepd that made it, and removes it.
+    /// The slurmstepd with this process number made the cgroup, and removes it.
     pub maker: u32,
 }
 

@@ -11,7 +11,7 @@ use crate::lock;
 use crate::state::StateDir;
 use crate::trust;
 
-/// Its name; it begins with no number, so it is no file of a job.
+/// The lock file has this name. A job's file begins with the job's number, so no job has a file of this name.
 const NAME: &str = "living";
 const MODE: u32 = 0o600;
 

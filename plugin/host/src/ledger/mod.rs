@@ -129,7 +129,7 @@ pub struct Session<'a> {
     has_service: bool,
 }
 
-/// The node's service lives as long as this value, and no longer than its process.
+/// As long as this value exists, others see that the node's service runs. It ends with its process at the latest.
 #[derive(Debug)]
 pub struct ServiceLife {
     _file: File,

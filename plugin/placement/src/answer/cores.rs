@@ -78,8 +78,8 @@ impl Chosen {
         union(&self.cores)
     }
 
-    /// How many tasks from one on have a core each that follow each other, and by how much their CPUs'
-    /// numbers grow.
+    /// Counts the tasks from `first` on that have one core each, in the order of the cores, and returns by how much the
+    /// numbers of their CPUs grow from one to the next.
     fn run(&self, first: usize) -> (usize, u32) {
         let only = |at: usize| match self.list(at) {
             [core] => Some(core),

@@ -91,7 +91,7 @@ pub enum Refusal {
         /// Why.
         why: MappingRefusal,
     },
-    /// A `--mem-bind` that cannot be served.
+    /// The `--mem-bind` cannot be served.
     Memory(MemoryRefusal),
     /// The launch request has no task for this host.
     NoTasks,

@@ -292,7 +292,7 @@ impl CpuSet {
             .all(|(at, word)| word & !other.word(at) == 0)
     }
 
-    /// Whether the sets share a member.
+    /// Returns whether the two sets have a member in common.
     #[must_use]
     pub fn intersects(&self, other: &Self) -> bool {
         self.numbered().any(|(at, word)| word & other.word(at) != 0)

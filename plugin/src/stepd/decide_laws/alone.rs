@@ -19,7 +19,7 @@ fn alone() -> impl Strategy<Value = Alone> {
 }
 
 impl Site {
-    /// The entry of a bound step, as its slurmstepd has it; none before a step runs.
+    /// Binds a step as its slurmstepd does, and returns its entry; returns `None` while no step of the job runs.
     fn bind(&self, job: &Job, which: Index) -> Option<Held> {
         let runs = |(_, state): &&(StepKey, State)| matches!(state, State::Runs(_));
         let runs: Vec<_> = job.steps.iter().filter(runs).collect();

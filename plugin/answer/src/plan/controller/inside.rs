@@ -84,7 +84,7 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Fact) {
             .collect();
         let value = format!("cores of job {} on {} nodes", job.id, nodes.len());
         let how = format!(
-            "scontrol show job -d {}; all are taken to be like this node",
+            "scontrol show job -d {}; every node is assumed to be like this one",
             job.id
         );
         return (nodes, fact(value, By::Found, how));

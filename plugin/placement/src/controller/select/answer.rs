@@ -58,7 +58,7 @@ pub struct JobRecord {
     pub whole_nodes: bool,
     /// `-O`.
     pub overcommit: bool,
-    /// The job's memory; 0 on a node is all of it.
+    /// The job asks for this memory; 0 stands for all memory of a node.
     pub memory: Memory,
 }
 

@@ -10,7 +10,7 @@ use crate::request::cpuset::keyword::Keyword;
 use crate::request::cpuset::values::Value;
 use crate::request::cpuset::words::Words;
 
-/// The types of cpusets.
+/// `CPUSET_TYPE` names one of these.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
     Dynamic,

@@ -96,7 +96,7 @@ fn most_tasks(domains: &Domains, placed: &Placed) -> u32 {
 
 /// The number of tasks on each object.
 fn tasks_of_each(domains: &Domains, placed: &Placed) -> Vec<u32> {
-    // A task counts once.
+    // A task with several CPUs on an object counts once there.
     let mut counts = vec![(0, None); domains.len()];
     for (task, pus) in placed.tasks().enumerate() {
         for pu in pus {

@@ -26,7 +26,7 @@ pub(crate) enum Failure {
     NotServed(String),
 }
 
-/// What the other wish needs of the cores.
+/// `--binding=auto` or a mapping beside `--near` needs this many threads and CPUs of the cores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
     /// The most hardware threads of a core to use.
