@@ -162,10 +162,7 @@ fn service(checks: &mut Checks, dir: &StateDir, entries: &[Entry]) -> (Verdict, 
     let bound = entries.iter().filter(|entry| !entry.pool).count();
     (
         Well,
-        format!(
-            "{} bound by --binding or in a cpuset",
-            counted(bound, "entry")
-        ),
+        format!("entries of steps bound by --binding or in a cpuset: {bound}"),
     )
 }
 

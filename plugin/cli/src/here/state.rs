@@ -38,11 +38,12 @@ pub(crate) fn base(given: Option<&Path>) -> PathBuf {
     bases.find(has_nodes).unwrap_or(default)
 }
 
-/// The files that may be the slurm.conf of this node, the best first.
+/// The files that may be the slurm.conf of this node, the best first; the one that `SLURM_CONF` names alone.
 pub(super) fn confs() -> impl Iterator<Item = PathBuf> {
-    let asked = std::env::var_os("SLURM_CONF").map(PathBuf::from);
-    let usual = USUAL.into_iter().map(PathBuf::from);
-    asked.into_iter().chain(of_slurmds()).chain(usual)
+    let named = std::env::var_os("SLURM_CONF").map(PathBuf::from);
+    let found = || of_slurmds().into_iter().chain(USUAL.map(PathBuf::from));
+    let found = named.is_none().then(found);
+    named.into_iter().chain(found.into_iter().flatten())
 }
 
 /// The slurm.conf of each slurmd of root's that runs here, as its command line gives it.
