@@ -62,7 +62,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             words.constrain_cores = node.rules().constrain_cores;
             let outside = node.outside_cgroups().map(|cpus| cpus.to_string());
             words.outside_cgroups = outside.unwrap_or_default();
-            let left_out = node.left_out().map(|cpus| cpus.to_string());
+            let left_out = node.efficiency_cpus().map(|cpus| cpus.to_string());
             words.left_out = left_out.unwrap_or_default();
             kind = node.socket();
         }

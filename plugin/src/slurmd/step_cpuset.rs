@@ -1,6 +1,6 @@
 //! The cpuset of a step or a batch script: its job's request, merged with its partition's words.
 
-use berth_placement::request::cpuset::{Choice, Given, Keyword, Words};
+use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
@@ -138,7 +138,7 @@ fn of_request(
             let site = cpusets::FILE.in_force().unwrap_or_default();
             let set = site.set(named.name.as_str(), who);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
-            Some(StepCpuset::Given(Given {
+            Some(StepCpuset::Given(ExistingCpuset {
                 asked: request.clone(),
                 cpus: set.cpus.clone(),
                 mems: set.mems.clone(),

@@ -4,7 +4,7 @@
 use berth_host::StateDir;
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{Cpuset, Entry, Session, StepKey};
-use berth_placement::request::cpuset::{Attribute, Attributes, Given};
+use berth_placement::request::cpuset::{Attribute, Attributes, ExistingCpuset};
 use berth_placement::{
     ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet, Note, Plan,
     Refusal, Request, SetMemory, StepCpuset, plan,
@@ -136,7 +136,7 @@ impl Wanted<'_> {
         session: &Session<'_>,
         own: &CpuSet,
         claims: &Claims,
-    ) -> Result<Option<Given>, Refusal> {
+    ) -> Result<Option<ExistingCpuset>, Refusal> {
         let request = &self.wish.request;
         if let Some(living) = session.cpuset_of(self.key.job) {
             return match living.request == request.to_string() {
@@ -163,8 +163,8 @@ impl Wanted<'_> {
         Ok(before.filter(is_free).map(|known| self.given(known.cpus)))
     }
 
-    fn given(&self, cpus: CpuSet) -> Given {
-        Given {
+    fn given(&self, cpus: CpuSet) -> ExistingCpuset {
+        ExistingCpuset {
             asked: self.wish.request.clone(),
             cpus,
             mems: None,

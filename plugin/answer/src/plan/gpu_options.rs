@@ -183,7 +183,7 @@ pub(super) fn seen(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>> {
         near: &near,
         tasks: &cpus,
     };
-    tasks.seen().unwrap_or_default()
+    tasks.visible().unwrap_or_default()
 }
 
 /// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.

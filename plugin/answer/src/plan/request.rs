@@ -104,7 +104,7 @@ fn part_of(machine: &Machine, args: &Question) -> Option<Machine> {
 
 /// The note if slurmd leaves out efficiency cores of this node.
 pub(super) fn left_out(on: &Node) -> Option<String> {
-    on.left_out().map(|cpus| {
+    on.efficiency_cpus().map(|cpus| {
         format!(
             "slurmd leaves out the efficiency cores (CPUs {cpus}), unless SlurmdParameters has allow_ecores; \
              --allow-ecores plans with them"

@@ -9,7 +9,7 @@ pub mod selection;
 mod state;
 mod verify;
 
-pub use berth_placement::controller::select::NodesAsked as NodeRange;
+pub use berth_placement::controller::select::NodeRange;
 use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind};
 
 use crate::line::{Given, Line, Trouble};
