@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
     /// An option among them that is wrong.
     pub fn new(beside: Vec<String>, world: &'a dyn World) -> Result<Self, Unread> {
         let mut command = command();
-        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).given) {
+        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).options) {
             return Err(why.into());
         }
         let common = parsed(&mut command, getopt(&beside))?;
@@ -184,13 +184,13 @@ impl<'a> Reader<'a> {
             return self.asked(typed);
         }
         let line = read(&words, Program::Srun, None);
-        if let Some(why) = two_names::why(&line.given) {
+        if let Some(why) = two_names::why(&line.options) {
             return Err(why.into());
         }
-        let mut given = line.given.iter();
+        let mut given = line.options.iter();
         let is_sruns = given.all(|one| is_whole(one, &words[one.words.start]));
         if is_sruns && line.own_words == words.len() {
-            line.given.iter().try_for_each(|one| typed.take(one))?;
+            line.options.iter().try_for_each(|one| typed.take(one))?;
             return self.asked(typed);
         }
         // It has options of berth plan too, or a fault that clap names.

@@ -11,7 +11,7 @@ mod values;
 use std::sync::OnceLock;
 
 use berth_srun::Release;
-use berth_srun::options::{Command as Program, Found, long};
+use berth_srun::options::{Command as Program, Lookup, long};
 use clap::builder::TypedValueParser;
 use clap::{Args, Command, ValueEnum};
 
@@ -89,7 +89,7 @@ pub fn is_plans_own(name: &str) -> bool {
             .get_arguments()
             .filter_map(clap::Arg::get_all_aliases);
         let names = names.chain(aliases).flatten().map(String::from);
-        let is_slurms = |name: &String| long(Program::Srun, None, name) != Found::Unknown;
+        let is_slurms = |name: &String| long(Program::Srun, None, name) != Lookup::Unknown;
         names.filter(|name| !is_slurms(name)).collect()
     });
     own.iter().any(|known| known == name)

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::line::Given;
-use berth_srun::reading::{Asked, Refused};
+use berth_srun::line::LineOption;
+use berth_srun::reading::{Refused, SrunRequest};
 
 use super::command::{Command, Kind};
 use super::finding::{Finding, Repair};
@@ -25,9 +25,9 @@ pub(crate) struct Case<'a> {
     pub command: &'a Command,
     pub around: &'a Surroundings<'a>,
     /// srun's reading of it, without values that only the shell knows.
-    pub asked: Result<Asked, Refused>,
+    pub asked: Result<SrunRequest, Refused>,
     /// The same of the job around it.
-    pub job: Option<Asked>,
+    pub job: Option<SrunRequest>,
     job_settings: Option<Settings>,
     settings: Settings,
 }
@@ -191,7 +191,7 @@ impl<'a> Case<'a> {
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(crate) fn options(&self) -> Option<Vec<Given>> {
+    pub(crate) fn options(&self) -> Option<Vec<LineOption>> {
         self.settings.kept(self.command)
     }
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use berth_srun::Line;
-use berth_srun::line::{Given, Trouble, read};
-use berth_srun::options::{Command as Program, Found, Takes, long};
+use berth_srun::line::{LineOption, Trouble, read};
+use berth_srun::options::{Command as Program, Lookup, Takes, long};
 
 use super::command::{Command, Kind, Variable, Variables};
 use super::foreign::{Foreign, System};
@@ -313,18 +313,18 @@ impl<'a> Reader<'a> {
 /// program: what follows is not known. If the nearest option has a value, the word is meant as one.
 fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
     let program = kind.program();
-    let guessed = |given: &Given| {
+    let guessed = |given: &LineOption| {
         let near = || nearest(&given.name, program, release);
         let row = || match long(program, Some(release), near()?) {
-            Found::Option(row) => Some(row.takes()),
+            Lookup::Option(row) => Some(row.takes()),
             _ => None,
         };
         let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
         is_guess && row() != Some(Takes::Value)
     };
-    if let Some(at) = line.given.iter().position(guessed) {
-        line.given.truncate(at + 1);
-        line.own_words = line.given.last().map_or(0, |given| given.words.end);
+    if let Some(at) = line.options.iter().position(guessed) {
+        line.options.truncate(at + 1);
+        line.own_words = line.options.last().map_or(0, |given| given.words.end);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The options of a line, as the arguments of `berth plan`: what clap would make of them, without clap.
 
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::Own;
 
 use super::srun::WholeLine;
@@ -11,7 +11,7 @@ impl PlanArgs {
     ///
     /// # Errors
     /// A value that berth's own option does not have.
-    pub(crate) fn take(&mut self, given: &Given) -> Result<(), String> {
+    pub(crate) fn take(&mut self, given: &LineOption) -> Result<(), String> {
         let value = given.value.as_deref();
         if let Some(own) = Own::named(&given.name) {
             let text = value.unwrap_or_default();
@@ -32,7 +32,7 @@ impl PlanArgs {
     pub(crate) fn take_line(&mut self, mut line: WholeLine, overrides: bool) -> Result<(), String> {
         if let Some(job) = &mut line.job {
             // An --exclusive beside the line is its job's.
-            let is_exclusive = |one: &mut Given| one.name == "exclusive";
+            let is_exclusive = |one: &mut LineOption| one.name == "exclusive";
             for one in self.request.slurms.extract_if(.., is_exclusive) {
                 let word = word(&one);
                 let program = job.find(' ').unwrap_or(job.len());
@@ -61,7 +61,7 @@ impl PlanArgs {
 }
 
 /// Whether clap would take a word of a line as getopt does: the name is whole, and no option of another program.
-pub(crate) fn is_whole(given: &Given, word: &str) -> bool {
+pub(crate) fn is_whole(given: &LineOption, word: &str) -> bool {
     let typed = word.trim_start_matches('-');
     let typed = typed.split_once('=').map_or(typed, |(name, _)| name);
     let is_long = word.starts_with("--");

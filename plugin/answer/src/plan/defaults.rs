@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::conf::Config;
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
 
@@ -111,7 +111,7 @@ impl Question {
 
     /// This request without a `-c` that srun has taken over from its job.
     pub(super) fn without_cpus_of_job(&self) -> Self {
-        let is_jobs = |kept: &&Given| kept.is_jobs && kept.name == "cpus-per-task";
+        let is_jobs = |kept: &&LineOption| kept.is_jobs && kept.name == "cpus-per-task";
         let own = self.srun.kept().iter().filter(|kept| !is_jobs(kept));
         let srun = SrunOptions::read(own.cloned().collect(), self.srun.release);
         Self {

@@ -43,7 +43,7 @@ impl Options {
     fn given(args: &Question, names: &[&'static str]) -> Self {
         let own = args.srun.kept();
         let job = args.job_line().and_then(Result::ok);
-        let of_job = job.map(|job| job.given.clone()).unwrap_or_default();
+        let of_job = job.map(|job| job.options.clone()).unwrap_or_default();
         let value = |name: &'static str| {
             let typed = own.iter().rfind(|kept| kept.name == name);
             let typed = typed.map(|kept| kept.value.clone());

@@ -5,7 +5,7 @@ use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketK
 use berth_site::rules::socket_name;
 use berth_site::settings::Settings;
 use berth_srun::conf::{BindFrom, Config};
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use clap::ValueEnum;
 
 use crate::Failure;
@@ -289,7 +289,7 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
 pub(super) fn variables(args: &Question) -> Vec<Fact> {
-    let pair = |kept: &Given| {
+    let pair = |kept: &LineOption| {
         let value = kept.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", kept.variable.as_ref()?))
     };

@@ -48,7 +48,7 @@ impl Question {
         let (program, mut given) = match self.only_job {
             true => {
                 let job = self.job_line()?.ok()?;
-                (job.program, job.given.clone())
+                (job.program, job.options.clone())
             }
             false => (Program::Srun, given(self)),
         };

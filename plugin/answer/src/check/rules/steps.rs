@@ -4,7 +4,7 @@
 use berth_placement::Level;
 use berth_placement::sets::count::counted;
 use berth_srun::Release;
-use berth_srun::reading::Asked;
+use berth_srun::reading::SrunRequest;
 
 use super::binding::job_cpus;
 use crate::check::case::Case;
@@ -139,7 +139,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// More nodes than the job has.
-fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
+fn more_nodes(case: &Case<'_>, of_job: &SrunRequest) -> Option<Finding> {
     let own = case.command.given("nodes").and_then(|_| case.nodes())?;
     let nodes = of_job.nodes?.most.filter(|_| of_job.nodelist.is_none())?;
     (own > nodes).then(|| {

@@ -67,7 +67,7 @@ fn first_line(why: &str) -> String {
 
 /// One option by both of its names, where the shell computes none of them.
 fn two_names(case: &Case<'_>) -> Option<String> {
-    let given = &case.command.line.given;
+    let given = &case.command.line.options;
     let is_known = !given.iter().any(|one| case.command.is_computed(one));
     berth_srun::submission::two_names::why(given).filter(|_| is_known)
 }

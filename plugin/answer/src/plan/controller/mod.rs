@@ -14,7 +14,7 @@ use berth_placement::controller::select::{
 use berth_placement::sets::count::counted;
 use berth_srun::Line;
 use berth_srun::Release;
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::cpuset::is_part_of_job;
@@ -98,44 +98,45 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
 /// What the request asks of slurmctld. All that concerns it is modelled.
 fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
     let line = Line {
-        given: given(args),
+        options: given(args),
         ..Line::default()
     };
     job::wanted(&line, Program::Srun, args.srun.release)
 }
 
 /// The options of the request, without those of the job around it.
-pub(super) fn given(args: &Question) -> Vec<Given> {
+pub(super) fn given(args: &Question) -> Vec<LineOption> {
     let own = args.srun.kept().iter().filter(|one| !one.is_jobs);
     let own = own.filter(|one| one.name != berth_srun::options::HOST_FILE);
     own.cloned().collect()
 }
 
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
-pub(crate) fn passed_on(args: &Question) -> Vec<Given> {
+pub(crate) fn passed_on(args: &Question) -> Vec<LineOption> {
     let release = args.srun.release;
     let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
     };
     let threads = job.wanted.options.threads_per_core;
-    passed_by_variables(job.given.iter().cloned(), threads, release).collect()
+    passed_by_variables(job.options.iter().cloned(), threads, release).collect()
 }
 
 /// The options of a job that its steps take over by variables. A hint and the third part of -B set the threads of a
 /// core too.
 pub(crate) fn passed_by_variables(
-    given: impl Iterator<Item = Given>,
+    given: impl Iterator<Item = LineOption>,
     threads: Option<u32>,
     release: Release,
-) -> impl Iterator<Item = Given> {
+) -> impl Iterator<Item = LineOption> {
     let given: Vec<_> = given.collect();
     let mut typed = given.iter().filter(|one| one.variable.is_none());
     let is_dropped = typed.any(|one| drops_hint(&one.name));
-    let is_passed = move |one: &Given| one.name != THREADS && !(one.name == "hint" && is_dropped);
-    let threads = threads.map(|threads| Given::typed(THREADS, Some(threads.to_string())));
+    let is_passed =
+        move |one: &LineOption| one.name != THREADS && !(one.name == "hint" && is_dropped);
+    let threads = threads.map(|threads| LineOption::typed(THREADS, Some(threads.to_string())));
     let all = given.into_iter().filter(is_passed).chain(threads);
     all.filter_map(move |one| {
-        Some(Given {
+        Some(LineOption {
             variable: Some(passed_by(&one.name, release)?.into()),
             is_jobs: true,
             ..one
