@@ -78,7 +78,7 @@ impl Given {
         let mut job = job.filter_map(|gres| gres.devices.as_ref());
         let mut all = step.iter().filter(|gres| is_gpu(gres)).peekable();
         if all.peek().is_none() {
-            let of_job = job.find(|devices| !devices.given.is_empty());
+            let of_job = job.find(|devices| !devices.allocated.is_empty());
             return of_job.map_or(Gpus::NotCounted, |devices| {
                 Gpus::Known(Gres {
                     on_node: devices.on_node,
@@ -99,7 +99,7 @@ impl Given {
             if known.on_node != on_node {
                 return Gpus::Unknown("its records of them contradict each other");
             }
-            known.step.extend(&devices.given);
+            known.step.extend(&devices.allocated);
         }
         known.map_or(Gpus::NotCounted, |mut known| {
             known.step.sort_unstable();
@@ -177,7 +177,7 @@ mod tests {
             name: name.into(),
             devices: devices.map(|(on_node, given)| GresDevices {
                 on_node,
-                given: given.to_vec(),
+                allocated: given.to_vec(),
             }),
         }
     }
