@@ -84,7 +84,7 @@ fn gres(record: &StepRecord<'_>) -> Vec<Gres> {
 fn one(of_type: TypedGres) -> Gres {
     let devices = of_type.gres.devices.into_iter();
     let numbers: CpuSet = devices
-        .flat_map(|devices| devices.given)
+        .flat_map(|devices| devices.allocated)
         .map(CpuId)
         .collect();
     Gres {
