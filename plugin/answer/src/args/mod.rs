@@ -20,7 +20,7 @@ pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, OwnedCores, Plan
 pub(crate) use refused::invalid;
 pub use refused::{in_one_line, shortened};
 pub use srun::{SrunOptions, as_getopt, ignored, one_number};
-pub(crate) use srun::{is_taken, quoted, refusal, word};
+pub(crate) use srun::{has_same_meaning, quoted, refusal, word};
 pub use values::of as values_of;
 
 /// A release line of Slurm; completions offer the names.

@@ -16,7 +16,7 @@ use crate::world::Standing;
 pub struct SrunOptions {
     request: SrunRequest,
     /// What it was read from.
-    kept: Vec<LineOption>,
+    options: Vec<LineOption>,
 }
 
 impl Deref for SrunOptions {
@@ -38,8 +38,8 @@ impl SrunOptions {
         standing: &Standing,
         release: Release,
     ) -> Result<Self, Refused> {
-        let mut kept = from_variables(on_line, standing, release);
-        kept.extend(typed.iter().map(|option| {
+        let mut options = from_variables(on_line, standing, release);
+        options.extend(typed.iter().map(|option| {
             let found = long(Program::Srun, Some(release), &option.name);
             let known = matches!(found, Lookup::Option(found) if found.typed() == option.name);
             LineOption {
@@ -47,7 +47,7 @@ impl SrunOptions {
                 ..option.clone()
             }
         }));
-        Self::read(kept, release)
+        Self::read(options, release)
     }
 
     /// The same step inside a job that passes these options on.
@@ -55,14 +55,14 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses that line.
     pub fn inside(&self, passed: Vec<LineOption>) -> Result<Self, Refused> {
-        let own = self.kept.iter().filter(|kept| !kept.is_jobs).cloned();
-        let kept: Vec<_> = passed.into_iter().chain(own).collect();
-        Self::read(kept, self.request.release)
+        let own = self.options.iter().filter(|one| !one.is_jobs).cloned();
+        let options: Vec<_> = passed.into_iter().chain(own).collect();
+        Self::read(options, self.request.release)
     }
 
     /// The options as they were met.
-    pub fn kept(&self) -> &[LineOption] {
-        &self.kept
+    pub fn options(&self) -> &[LineOption] {
+        &self.options
     }
 
     /// The same line with more options behind its own.
@@ -72,17 +72,17 @@ impl SrunOptions {
     pub fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
         let more = more.iter();
         let more = more.map(|(name, value)| LineOption::typed(name, value.map(String::from)));
-        let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
-        Self::read(kept, self.request.release)
+        let options: Vec<_> = self.options.iter().cloned().chain(more).collect();
+        Self::read(options, self.request.release)
     }
 
     /// srun's reading of options.
     ///
     /// # Errors
     /// Why srun refuses them.
-    pub fn read(kept: Vec<LineOption>, release: Release) -> Result<Self, Refused> {
-        let request = read(kept.iter().map(LineOption::setting), release)?;
-        Ok(Self { request, kept })
+    pub fn read(options: Vec<LineOption>, release: Release) -> Result<Self, Refused> {
+        let request = read(options.iter().map(LineOption::setting), release)?;
+        Ok(Self { request, options })
     }
 }
 
@@ -92,12 +92,12 @@ const NOT_OURS: [&str; 4] = ["cluster", "help", "usage", "version"];
 /// The options that `berth plan` takes, those that are shown first and in their order.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
     let all = of(Program::Srun, None).filter(|row| row.typed() == row.name());
-    let hidden = all.filter(|row| row.summary.is_empty() && is_taken(row.name()));
+    let hidden = all.filter(|row| row.summary.is_empty() && has_same_meaning(row.name()));
     placing().chain(hidden)
 }
 
 /// Whether an option of srun has the same meaning here.
-pub(crate) fn is_taken(name: &str) -> bool {
+pub(crate) fn has_same_meaning(name: &str) -> bool {
     !NOT_OURS.contains(&name)
 }
 

@@ -97,7 +97,7 @@ impl Command {
     }
 
     /// The option that counts of that name.
-    pub(crate) fn given(&self, name: &str) -> Option<&LineOption> {
+    pub(crate) fn option(&self, name: &str) -> Option<&LineOption> {
         let mut all = self.line.options.iter().rev();
         all.find(|given| given.name == name && given.trouble != Some(Trouble::Unknown))
     }
@@ -145,7 +145,7 @@ impl Command {
     /// Sets options, each of which is one word: a new value where the option stands, else the word at the end.
     pub(crate) fn set(&self, text: &[u8], options: &[String]) -> Option<Repair> {
         let line = read(options, Program::Srun, None);
-        let one = |(option, word): (&LineOption, &String)| match self.given(&option.name) {
+        let one = |(option, word): (&LineOption, &String)| match self.option(&option.name) {
             Some(given) => self.revalue(text, given, option.value.as_deref()?),
             None => self.insert(word),
         };

@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             variables: around
                 .variables
                 .iter()
-                .filter_map(|text| found(text))
+                .filter_map(|text| preset_variable(text))
                 .collect(),
             documents: Vec::new(),
             written: BTreeMap::new(),
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         program: Program,
         input: Option<usize>,
     ) {
-        let wrapped = command.given("wrap").and_then(|given| {
+        let wrapped = command.option("wrap").and_then(|given| {
             let word = command.words.get(given.words.end.checked_sub(1)?)?;
             let value = given.value.as_deref()?;
             self.inside(word, value)
@@ -340,7 +340,7 @@ fn assigned(word: &Word) -> Option<(String, Variable)> {
 }
 
 /// A variable that is set before the text begins.
-fn found(text: &str) -> Option<(String, Variable)> {
+fn preset_variable(text: &str) -> Option<(String, Variable)> {
     let (name, value) = assignment(text)?;
     let value = Variable {
         value: value.into(),

@@ -118,7 +118,7 @@ impl Settings {
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(super) fn kept(&self, command: &Command) -> Option<Vec<LineOption>> {
+    pub(super) fn plan_options(&self, command: &Command) -> Option<Vec<LineOption>> {
         self.is_known(command).then_some(())?;
         Some(self.slurms().cloned().collect())
     }
@@ -164,7 +164,7 @@ fn known_value(text: &str, variables: &Variables) -> Option<String> {
 /// Whether a default for one of berth's own options holds.
 fn is_default(own: Own, command: &Command, job: Option<&Settings>) -> bool {
     let typed = Own::ALL.into_iter().filter_map(|one| {
-        let value = command.given(one.name)?.value.as_deref();
+        let value = command.option(one.name)?.value.as_deref();
         Some(Typed::of(one, value.unwrap_or_default()))
     });
     let typed: Vec<_> = typed.collect();

@@ -16,7 +16,7 @@ use crate::question::Question;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.
-    pub fn asked_cpuset(&self) -> Option<StepCpuset> {
+    pub fn effective_cpuset(&self) -> Option<StepCpuset> {
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
                 is_count_typed: self.types_ncpus() || asked.ncpus != self.ncpus_of_line(),

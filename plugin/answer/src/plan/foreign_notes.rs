@@ -4,7 +4,7 @@
 use berth_srun::line::LineOption;
 use berth_srun::reading::selection::chooses_nodes;
 
-use super::controller::is_asked;
+use super::controller::uses_controller;
 use crate::question::Question;
 use crate::text;
 
@@ -39,10 +39,10 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
 pub(super) fn of_nodes(args: &Question) -> Option<String> {
     let job = args.job_line().and_then(Result::ok);
     let of_job = job.iter().flat_map(|job| &job.options);
-    let own = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
+    let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
     let all = of_job
         .chain(own)
-        .filter(|_| args.only_job || is_asked(args));
+        .filter(|_| args.only_job || uses_controller(args));
     let all =
         all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
     let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();

@@ -98,7 +98,7 @@ fn moved(case: &Case<'_>, given: &LineOption) -> Option<Repair> {
     let is_step = |command: &&Command| command.kind == Kind::Srun;
     let steps = case.script.commands.iter().filter(is_step);
     steps.clone().next()?;
-    let steps = steps.filter(|step| step.given(&given.name).is_none());
+    let steps = steps.filter(|step| step.option(&given.name).is_none());
     let inserted: Option<Vec<_>> = steps.map(|step| step.insert(&typed.join(" "))).collect();
     edits.extend(inserted?.concat());
     Some(edits)

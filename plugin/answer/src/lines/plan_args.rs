@@ -4,7 +4,7 @@ use berth_srun::line::LineOption;
 use berth_srun::options::Own;
 
 use super::srun::WholeLine;
-use crate::args::{PlanArgs, invalid, is_taken, word};
+use crate::args::{PlanArgs, has_same_meaning, invalid, word};
 
 impl PlanArgs {
     /// Takes an option that has no fault of its own. It overrides what was given before.
@@ -66,6 +66,6 @@ pub(crate) fn is_whole(given: &LineOption, word: &str) -> bool {
     let typed = typed.split_once('=').map_or(typed, |(name, _)| name);
     let is_long = word.starts_with("--");
     given.trouble.is_none()
-        && is_taken(&given.name)
+        && has_same_meaning(&given.name)
         && (!is_long || typed == given.alias.unwrap_or(&given.name))
 }
