@@ -87,7 +87,7 @@ impl Wanted<'_> {
                     let of_cpuset = |note: &Note| matches!(note, Note::Cpuset(_));
                     notes = chosen.notes.into_iter().filter(of_cpuset).collect();
                     // Where the site lets the step run without its cpuset, the step's own plan says so.
-                    chosen.cpuset.map(|set| self.given(set.cpus))
+                    chosen.cpuset.map(|set| self.existing(set.cpus))
                 }
             };
             if let Some(given) = given {
@@ -101,7 +101,12 @@ impl Wanted<'_> {
 
     /// Whether it could be had if the jobs that have its CPUs were suspended: slurmctld suspends a job and launches the one
     /// that preempts it at the same time.
-    pub(super) fn may_be_left(&self, session: &Session<'_>, ask: &Request, why: &Refusal) -> bool {
+    pub(super) fn may_become_free(
+        &self,
+        session: &Session<'_>,
+        ask: &Request,
+        why: &Refusal,
+    ) -> bool {
         let is_held = matches!(why, Refusal::Cpuset(of) if of.held().is_some());
         let others = others(session, self.key, (ask, self.node));
         is_held
@@ -140,7 +145,7 @@ impl Wanted<'_> {
         let request = &self.wish.request;
         if let Some(living) = session.cpuset_of(self.key.job) {
             return match living.request == request.to_string() {
-                true => Ok(Some(self.given(living.cpus))),
+                true => Ok(Some(self.existing(living.cpus))),
                 false => Err(Refusal::BindingFailed(format!(
                     "--cpuset={request}: this job has the cpuset {} on this node, CPUs {}, and its steps run inside \
                      it; leave --cpuset out",
@@ -160,10 +165,12 @@ impl Wanted<'_> {
                 && !known.cpus.intersects(&claims.taken)
                 && !(is_exclusive && known.cpus.intersects(&claims.cpusets))
         };
-        Ok(before.filter(is_free).map(|known| self.given(known.cpus)))
+        Ok(before
+            .filter(is_free)
+            .map(|known| self.existing(known.cpus)))
     }
 
-    fn given(&self, cpus: CpuSet) -> ExistingCpuset {
+    fn existing(&self, cpus: CpuSet) -> ExistingCpuset {
         ExistingCpuset {
             asked: self.wish.request.clone(),
             cpus,
