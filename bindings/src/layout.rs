@@ -113,7 +113,7 @@ struct Doubt {
 }
 
 /// A table, with what makes it doubtful; or why there is none.
-type Found = Result<(&'static Layout, Option<Doubt>), String>;
+type TableChoice = Result<(&'static Layout, Option<Doubt>), String>;
 
 fn of_line(line: Line) -> impl DoubleEndedIterator<Item = &'static Layout> {
     Layout::all()
@@ -121,7 +121,7 @@ fn of_line(line: Line) -> impl DoubleEndedIterator<Item = &'static Layout> {
         .filter(move |layout| layout.line == line)
 }
 
-fn by_micro(line: Line, micro: u8) -> Found {
+fn by_micro(line: Line, micro: u8) -> TableChoice {
     let Some(layout) = of_line(line).rfind(|layout| layout.first_micro <= micro) else {
         return Err(unknown_line(UnknownLine {
             api_version: None,
@@ -151,7 +151,7 @@ fn by_micro(line: Line, micro: u8) -> Found {
     Ok((layout, Some(doubt)))
 }
 
-fn without_micro(line: Line) -> Found {
+fn without_micro(line: Line) -> TableChoice {
     if line == Line::V23_02 {
         return Err(format!(
             "this is Slurm {line}, but its micro release could not be found out, and 23.02.0 \

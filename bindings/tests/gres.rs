@@ -95,7 +95,7 @@ fn gres(name: &str, devices: Option<(u32, &[u32])>) -> Gres {
         name: name.into(),
         devices: devices.map(|(on_node, given)| GresDevices {
             on_node,
-            given: given.to_vec(),
+            allocated: given.to_vec(),
         }),
     }
 }

@@ -153,7 +153,7 @@ pub(crate) fn change(
     if let Some(name) = change.coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
-    let found = Found::of(environment, change)?;
+    let found = Scan::of(environment, change)?;
     if found.gone.is_empty() && change.coming().next().is_none() {
         return Ok(());
     }
@@ -199,14 +199,14 @@ impl<'a> Change<'a> {
 }
 
 /// What one look at an environment found.
-struct Found {
+struct Scan {
     /// All entries.
     count: usize,
     /// Those of them that go, each with its place.
     gone: Vec<(usize, *mut c_char)>,
 }
 
-impl Found {
+impl Scan {
     fn of(environment: Environment, change: &Change<'_>) -> Result<Self, Error> {
         let mut gone = Vec::new();
         // Most entries need one look, because they begin with another letter.
@@ -253,7 +253,7 @@ fn make(
 /// allocator.
 fn array(
     environment: Environment,
-    found: &Found,
+    found: &Scan,
     coming: &[*mut c_char],
     symbols: &Symbols,
 ) -> Result<*mut *mut c_char, Error> {

@@ -46,7 +46,7 @@ pub struct GresDevices {
     /// How many the node has.
     pub on_node: u32,
     /// The numbers of those given, ascending.
-    pub given: Vec<u32>,
+    pub allocated: Vec<u32>,
 }
 
 /// Whose list it is: the records differ.
@@ -160,9 +160,9 @@ fn add(found: &mut Vec<Gres>, one: Gres) {
     };
     same.devices = match (same.devices.take(), one.devices) {
         (Some(mut all), Some(more)) if all.on_node == more.on_node => {
-            all.given.extend(more.given);
-            all.given.sort_unstable();
-            all.given.dedup();
+            all.allocated.extend(more.allocated);
+            all.allocated.sort_unstable();
+            all.allocated.dedup();
             Some(all)
         }
         _ => None,
@@ -229,10 +229,11 @@ fn devices(bits: *mut i64) -> Result<GresDevices, &'static str> {
     if length > MOST_DEVICES || !is_there(bits.addr(), words * word) {
         return Err("more devices than a node has");
     }
-    let given = bits::set_bits(bits, 0..length, "GRES bit string").map_err(|_| "no bit string")?;
+    let allocated =
+        bits::set_bits(bits, 0..length, "GRES bit string").map_err(|_| "no bit string")?;
     Ok(GresDevices {
         on_node: length as u32,
-        given,
+        allocated,
     })
 }
 

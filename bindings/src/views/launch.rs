@@ -4,7 +4,7 @@
 use super::credential::Credential;
 use super::environment::{self, Change, Environment};
 use super::options::{self, SpankOption};
-use super::values::{CoreSpec, StepId, given};
+use super::values::{CoreSpec, StepId, user_count};
 use crate::error::Error;
 use crate::layout::{Constants, Layout};
 use crate::record::{Record, written};
@@ -98,7 +98,7 @@ impl<'a> LaunchRequest<'a> {
 
     /// `--threads-per-core`, also from `--hint` and `-B`.
     pub fn threads_per_core(&self) -> Option<u16> {
-        given(
+        user_count(
             self.record.read(self.layout.launch.threads_per_core),
             self.layout,
         )
@@ -106,7 +106,7 @@ impl<'a> LaunchRequest<'a> {
 
     /// `--ntasks-per-core`.
     pub fn ntasks_per_core(&self) -> Option<u16> {
-        given(
+        user_count(
             self.record.read(self.layout.launch.ntasks_per_core),
             self.layout,
         )
@@ -114,7 +114,7 @@ impl<'a> LaunchRequest<'a> {
 
     /// `--ntasks-per-socket`.
     pub fn ntasks_per_socket(&self) -> Option<u16> {
-        given(
+        user_count(
             self.record.read(self.layout.launch.ntasks_per_socket),
             self.layout,
         )

@@ -80,7 +80,7 @@ impl CoreSpec {
 }
 
 /// A count, if the user gave one: 0, NO_VAL16 and INFINITE16 all mean "not given".
-pub(crate) fn given(raw: u16, layout: &Layout) -> Option<u16> {
+pub(crate) fn user_count(raw: u16, layout: &Layout) -> Option<u16> {
     let is_given = raw != 0 && raw != INFINITE16 && u32::from(raw) != layout.constants.NO_VAL16;
     is_given.then_some(raw)
 }

@@ -71,14 +71,14 @@ impl Question {
 
 /// What gives an option of berth's own that the request does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenBy {
+pub enum DefaultSource {
     /// A variable, by its name.
     Variable(&'static str),
     /// The line of the job around it.
     Job,
 }
 
-impl Display for GivenBy {
+impl Display for DefaultSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Variable(name) => name,
@@ -91,7 +91,7 @@ impl Display for GivenBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByDefault {
     /// What gives it.
-    pub by: GivenBy,
+    pub by: DefaultSource,
     /// The option.
     pub own: Own,
     /// Its value.

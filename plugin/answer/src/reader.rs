@@ -11,10 +11,10 @@ use berth_srun::submission::two_names;
 use clap::{Args, Command, FromArgMatches};
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
-use crate::lines::given::is_whole;
+use crate::lines::plan_args::is_whole;
 use crate::lines::srun::whole_line;
 use crate::lines::{NoAnswer, base, job};
-use crate::plan::controller::{is_asked, passed_on};
+use crate::plan::controller::{passed_on, uses_controller};
 use crate::question::Question;
 use crate::world::World;
 
@@ -33,7 +33,7 @@ impl Question {
             question.srun = srun.map_err(|why| why.to_string())?;
         }
         question.find_defaults(world)?;
-        match is_asked(&question) {
+        match uses_controller(&question) {
             true => Ok(question),
             false => one_number(&question.srun).map(|()| question),
         }
@@ -84,7 +84,7 @@ impl Question {
         self.find_settings(world);
         self.find_own()?;
         let job = self.standing.job.as_ref();
-        let job = job.filter(|_| self.asked_near().is_some());
+        let job = job.filter(|_| self.effective_near().is_some());
         self.gpus_of_job = job.map(|job| world.gpus(job));
         Ok(())
     }
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
     /// An option among them that is wrong.
     pub fn new(beside: Vec<String>, world: &'a dyn World) -> Result<Self, Unread> {
         let mut command = command();
-        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).given) {
+        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).options) {
             return Err(why.into());
         }
         let common = parsed(&mut command, getopt(&beside))?;
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`Unread`]
     pub fn alone(&self) -> Result<Question, Unread> {
-        self.asked(self.common.clone())
+        self.question(self.common.clone())
     }
 
     /// The question of a whole line; the words beside it override its options.
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         }
         let mut typed = self.common.clone();
         typed.take_line(line, false)?;
-        self.asked(typed)
+        self.question(typed)
     }
 
     /// The question of a line of a file: a whole line, or options; they override the words in common.
@@ -181,25 +181,25 @@ impl<'a> Reader<'a> {
         let mut typed = self.common.clone();
         if words.first().is_some_and(|word| !word.starts_with('-')) {
             typed.take_line(whole_line(text, self.release)?, true)?;
-            return self.asked(typed);
+            return self.question(typed);
         }
         let line = read(&words, Program::Srun, None);
-        if let Some(why) = two_names::why(&line.given) {
+        if let Some(why) = two_names::why(&line.options) {
             return Err(why.into());
         }
-        let mut given = line.given.iter();
+        let mut given = line.options.iter();
         let is_sruns = given.all(|one| is_whole(one, &words[one.words.start]));
         if is_sruns && line.own_words == words.len() {
-            line.given.iter().try_for_each(|one| typed.take(one))?;
-            return self.asked(typed);
+            line.options.iter().try_for_each(|one| typed.take(one))?;
+            return self.question(typed);
         }
         // It has options of berth plan too, or a fault that clap names.
         let words = getopt(&self.beside).into_iter().chain(getopt(&words));
         let typed = parsed(&mut self.command, words.collect())?;
-        self.asked(typed)
+        self.question(typed)
     }
 
-    fn asked(&self, typed: PlanArgs) -> Result<Question, Unread> {
+    fn question(&self, typed: PlanArgs) -> Result<Question, Unread> {
         let mut question = Question::of(typed, self.world)?;
         question.beside = self.beside.clone();
         Ok(question)

@@ -3,27 +3,27 @@
 
 use berth_placement::{CpuBind, Machine, SocketKind};
 use berth_srun::reading::LevelFrom;
-use berth_srun::{Asked, Release};
+use berth_srun::{Release, SrunRequest};
 
 use crate::question::Question;
 
 /// `--cpu-bind` as it arrives at slurmd. Source: `launch_p_step_launch`: any bit keeps the site's
 /// default out, also those of the level that another option chose; in 22.05 also `verbose`.
 pub fn cpu_bind(args: &Question) -> CpuBind {
-    let asked = &args.srun.cpu_bind;
+    let request = &args.srun.cpu_bind;
     match &args.site_cpu_bind() {
         Some(site) if takes_default(&args.srun) => CpuBind {
-            verbose: asked.verbose || site.verbose,
+            verbose: request.verbose || site.verbose,
             ..site.clone()
         },
-        _ => asked.clone(),
+        _ => request.clone(),
     }
 }
 
-fn takes_default(asked: &Asked) -> bool {
+fn takes_default(request: &SrunRequest) -> bool {
     let bind = CpuBind {
-        verbose: asked.cpu_bind.verbose && asked.release == Release::V22_05,
-        ..asked.cpu_bind.clone()
+        verbose: request.cpu_bind.verbose && request.release == Release::V22_05,
+        ..request.cpu_bind.clone()
     };
     bind == CpuBind::default()
 }
@@ -52,7 +52,7 @@ pub fn level_from(args: &Question) -> String {
 }
 
 /// Why slurmctld would not choose this node, if so.
-pub fn unmet(asked: &Asked, machine: &Machine, kind: SocketKind) -> Option<String> {
+pub fn unmet(request: &SrunRequest, machine: &Machine, kind: SocketKind) -> Option<String> {
     let sockets = machine.sockets(kind);
     let cores = sockets.iter().map(Vec::len).max().unwrap_or(0);
     let all = sockets.iter().flatten();
@@ -67,12 +67,16 @@ pub fn unmet(asked: &Asked, machine: &Machine, kind: SocketKind) -> Option<Strin
         "--cores-per-socket",
         "--threads-per-core",
     ];
-    let parts = asked.node.iter().zip(found).zip(names.iter().zip(options));
+    let parts = request
+        .node
+        .iter()
+        .zip(found)
+        .zip(names.iter().zip(options));
     parts
-        .filter_map(|((asked, found), (name, option))| Some(((*asked)?, found, name, option)))
-        .find(|(asked, found, ..)| *asked as usize > *found)
+        .filter_map(|((wanted, found), (name, option))| Some(((*wanted)?, found, name, option)))
+        .find(|(wanted, found, ..)| *wanted as usize > *found)
         .map(|(least, found, name, option)| {
-            let option = if asked.by_node_info { "-B" } else { option };
+            let option = if request.by_node_info { "-B" } else { option };
             format!("{option} asks for {least} {name}; this machine has {found}; ask for no more")
         })
 }

@@ -67,7 +67,7 @@ pub enum ScriptFile {
 }
 
 /// A configuration, or the reason why there is none.
-pub type Found = Result<Arc<Config>, String>;
+pub type ClusterConfig = Result<Arc<Config>, String>;
 
 /// What was found out for one request.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ pub struct Standing {
     /// The job in which the user is.
     pub job: Option<Arc<OwnJob>>,
     /// The cluster that `--cluster` names.
-    pub cluster: Option<Found>,
+    pub cluster: Option<ClusterConfig>,
     /// berth's line in its plugstack.conf.
     pub plugstack: Option<Arc<PlugstackLine>>,
 }

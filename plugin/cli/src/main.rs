@@ -33,7 +33,7 @@ use clap::Parser;
 
 use berth_answer::args::{as_getopt, shortened};
 
-use crate::args::{Cli, Command, asked_command};
+use crate::args::{Cli, Command, typed_command};
 
 // A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
 pub(crate) use berth_answer::{Failure, Unreadable};
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 /// tune` do.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    let command = asked_command().unwrap_or_default();
+    let command = typed_command().unwrap_or_default();
     if command != "plan" && command != "tune" {
         return words;
     }

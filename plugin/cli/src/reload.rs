@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Result<ExitCode, Failure> {
     if !Uid::effective().is_root() {
         return Err("only root can ask slurmd to read the site's files; run it as root".into());
     }
-    let (base, nodes) = state::asked(args.state_dir.as_deref(), args.node.as_deref())?;
+    let (base, nodes) = state::dir_and_nodes(args.state_dir.as_deref(), args.node.as_deref())?;
     let mut wrong: Vec<String> = Vec::new();
     let mut dirs = Vec::new();
     for node in &nodes {

@@ -21,7 +21,7 @@ const OBJECT: &str = "task_berth.so";
 
 /// What became of the slurmd that announced itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum SlurmdStatus {
     /// It runs.
     Running(i32),
     /// A slurmd runs in its place, and has no berth in it.
@@ -40,7 +40,7 @@ struct Candidate {
 }
 
 /// Looks for it.
-pub(crate) fn find(words: &Announcement) -> Found {
+pub(crate) fn find(words: &Announcement) -> SlurmdStatus {
     let same_boot = words.boot_id.is_empty() || boot_id().is_ok_and(|now| now == words.boot_id);
     let announced = Process {
         pid: words.pid,
@@ -54,12 +54,12 @@ pub(crate) fn find(words: &Announcement) -> Found {
     // A launch forks for a moment; slurmd is the one that no other of them has started.
     let is_forked = |found: &Candidate| all.iter().any(|other| other.process.pid == found.parent);
     let Some(found) = all.iter().find(|found| !is_forked(found)) else {
-        return Found::Nothing;
+        return SlurmdStatus::Nothing;
     };
     let pid = found.process.pid;
     match with_berth(pid, words) {
-        Found::Running(_) if is_another(words, found.process.start, same_boot) => {
-            Found::Unannounced(pid)
+        SlurmdStatus::Running(_) if is_another(words, found.process.start, same_boot) => {
+            SlurmdStatus::Unannounced(pid)
         }
         found => found,
     }
@@ -111,12 +111,12 @@ fn read(path: &str, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Whether berth's object is mapped in a process. Only root may look; others take it as announced.
-fn with_berth(pid: i32, words: &Announcement) -> Found {
+fn with_berth(pid: i32, words: &Announcement) -> SlurmdStatus {
     if !Uid::effective().is_root() {
-        return Found::Running(pid);
+        return SlurmdStatus::Running(pid);
     }
     let Ok(maps) = File::open(format!("/proc/{pid}/maps")) else {
-        return Found::Nothing;
+        return SlurmdStatus::Nothing;
     };
     // Its folder may have been renamed since, its name hardly.
     let name = Path::new(unmarked(&words.object)).file_name();
@@ -129,8 +129,8 @@ fn with_berth(pid: i32, words: &Announcement) -> Found {
             .is_some_and(|folder| folder.ends_with('/'))
     });
     match is_mapped {
-        true => Found::Running(pid),
-        false => Found::WithoutBerth(pid),
+        true => SlurmdStatus::Running(pid),
+        false => SlurmdStatus::WithoutBerth(pid),
     }
 }
 

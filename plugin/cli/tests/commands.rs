@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use berth_srun::line::{Line, Trouble};
-use berth_srun::options::{Command as SlurmCommand, Found, Takes};
+use berth_srun::options::{Command as SlurmCommand, Lookup, Takes};
 use berth_srun::{Release, line, options, reading};
 use page_lines::{PageLine, of_help, of_pages};
 use tempfile::TempDir;
@@ -141,7 +141,7 @@ fn is_name(line: &PageLine) -> bool {
     let name = word.trim_start_matches('-');
     let row = match (word.starts_with("--"), name.chars().next()) {
         (true, _) => match options::long(command_of(line), None, name) {
-            Found::Option(row) => Some(row),
+            Lookup::Option(row) => Some(row),
             _ => None,
         },
         (false, Some(letter)) if name.len() == 1 => options::short(command_of(line), None, letter),
@@ -153,7 +153,7 @@ fn is_name(line: &PageLine) -> bool {
 /// What the reader says against a line of Slurm's commands.
 fn trouble(line: &PageLine, read: &Line, release: Release) -> Option<String> {
     let is_wrong = |trouble: &Trouble| *trouble != Trouble::Unknown;
-    let wrong = read.given.iter().find(|given| given.trouble.is_some());
+    let wrong = read.options.iter().find(|given| given.trouble.is_some());
     if let Some(given) = wrong {
         let kind = given.trouble.as_ref().filter(|kind| is_wrong(kind));
         return Some(format!("--{}: {kind:?}", given.name));

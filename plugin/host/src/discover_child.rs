@@ -33,7 +33,7 @@ const AFTER_KILL: Duration = Duration::from_millis(500);
 const LOOK_EVERY: u16 = 50;
 
 /// Bytes that are kept of the child's output; the rest is read and dropped.
-const KEPT: usize = 4096;
+const OUTPUT_BYTES: usize = 4096;
 
 /// A machine that the command could not discover.
 #[derive(Debug, Error)]
@@ -226,7 +226,7 @@ fn listen(stderr: &mut Option<File>, heard: &mut Vec<u8>, milliseconds: u16) {
 /// Reads the rest of the pipe; a grandchild may hold it open, so this does not wait.
 fn drain(stderr: &mut Option<File>, heard: &mut Vec<u8>) {
     let Some(file) = stderr else { return };
-    while heard.len() < KEPT && is_readable(file, 0) && read_some(file, heard) {}
+    while heard.len() < OUTPUT_BYTES && is_readable(file, 0) && read_some(file, heard) {}
 }
 
 fn is_readable(file: &File, milliseconds: u16) -> bool {
@@ -240,7 +240,7 @@ fn read_some(file: &mut File, heard: &mut Vec<u8>) -> bool {
     match file.read(&mut buffer) {
         Ok(0) => false,
         Ok(length) => {
-            let room = KEPT.saturating_sub(heard.len());
+            let room = OUTPUT_BYTES.saturating_sub(heard.len());
             heard.extend(buffer.iter().take(length.min(room)));
             true
         }

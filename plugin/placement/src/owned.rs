@@ -65,7 +65,7 @@ impl Owned {
 
     /// The same of another allocation: the job's, where the request has the step's.
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
-        Self::beside(&kept_free(request, node), (allocation, request), node)
+        Self::beside(&reserved_cpus(request, node), (allocation, request), node)
     }
 
     /// The same of an allocation beside CPUs that are kept free.
@@ -107,7 +107,7 @@ impl Owned {
         if let (true, true, Allocation::Cores { cores, .. }) =
             (is_cut, usable.is_empty(), allocation)
         {
-            cpus = left_by_cgroup(cores, node);
+            cpus = cpus_of_cgroup(cores, node);
         }
         Self {
             is_cut,
@@ -183,7 +183,7 @@ impl Owned {
 
 /// CPUs that no task gets while the step has others: those that the site keeps free, and, but with
 /// `compat=affinity`, those that other software of the node holds for itself.
-pub(crate) fn kept_free<'a>(request: &'a Request, node: &Node) -> Cow<'a, CpuSet> {
+pub(crate) fn reserved_cpus<'a>(request: &'a Request, node: &Node) -> Cow<'a, CpuSet> {
     let follows = node.rules().fixes.has(Fix::IsolatedCpus);
     match node.machine().filter(|_| follows).map(Machine::held) {
         Some(held) if !held.is_empty() => {
@@ -274,7 +274,7 @@ fn is_cut(allocation: &Allocation, node: &Node) -> bool {
 /// The CPUs of a step none of whose cores has a thread in the step's cgroup: those CPUs of the
 /// cgroup that exist. If there is none, the kernel takes the cgroup above, and the tree says which
 /// CPUs the cores have.
-fn left_by_cgroup(cores: &[CoreIdx], node: &Node) -> CpuSet {
+fn cpus_of_cgroup(cores: &[CoreIdx], node: &Node) -> CpuSet {
     let (Some(machine), Some(present)) = (node.machine(), node.present()) else {
         return CpuSet::new();
     };

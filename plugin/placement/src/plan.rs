@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use crate::answer::kept_note::KeptNote;
 use crate::answer::memory;
 use crate::answer::note::Note;
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
+use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
 use crate::request::Request;
 use crate::request::claims::Claims;
@@ -169,7 +169,7 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
 /// A step all of whose CPUs the site keeps free runs there: only `CpuSpecList=` of slurm.conf keeps
 /// slurmctld from giving them away.
 fn only_reserved(owned: &Owned) -> Option<Note> {
-    let own = || Note::Kept(KeptNote::OnlyReserved(owned.cpus.clone()));
+    let own = || Note::Reserved(ReservedNote::OnlyReserved(owned.cpus.clone()));
     (owned.reserved == Reserved::All).then(own)
 }
 
@@ -189,7 +189,7 @@ fn beside_near(request: &Request) -> Result<Option<(Request, Note)>, Refusal> {
         Wish::Unbound => Ok(None),
         _ if request.near_by_default => Ok(Some((
             without(),
-            Note::Kept(KeptNote::NoNear {
+            Note::Reserved(ReservedNote::NoNear {
                 near: near.to_string(),
                 cpuset: set.to_string(),
             }),

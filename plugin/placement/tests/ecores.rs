@@ -86,7 +86,7 @@ fn steps_get_no_core_that_slurmd_leaves_out() {
         counted([0, 1, 2, 3, 4, 5, 6, 7]),
         Rules::default(),
     );
-    assert_eq!(on.left_out(), Some(list("8-15")));
+    assert_eq!(on.efficiency_cpus(), Some(list("8-15")));
     assert_eq!(masks(&on, 4, Some(Level::Cores), &ALL), "0-1 2-3 4-5 6-7");
     assert_eq!(masks(&on, 8, None, &ALL), "0 1 2 3 4 5 6 7");
     assert_eq!(masks(&on, 1, Some(Level::Sockets), &ALL), "0-7");
@@ -101,7 +101,7 @@ fn performance_cores_with_the_higher_numbers() {
         counted([0, 1, 2, 3, 4, 5, 6, 7]),
         Rules::default(),
     );
-    assert_eq!(on.left_out(), Some(list("0-7")));
+    assert_eq!(on.efficiency_cpus(), Some(list("0-7")));
     assert_eq!(
         masks(&on, 4, Some(Level::Cores), &ALL),
         "8-9 10-11 12-13 14-15"
@@ -127,7 +127,7 @@ fn performance_cores_with_the_higher_numbers() {
 fn a_slurmd_that_counts_all_cores_is_followed_too() {
     let machine = hybrid(FAST_FIRST);
     let on = Node::of(machine.clone(), SocketKind::Package, Rules::default());
-    assert_eq!((on.left_out(), on.shape().core_count()), (None, 12));
+    assert_eq!((on.efficiency_cpus(), on.shape().core_count()), (None, 12));
     // task/affinity knows slurmd's map alone.
     let affinity = Rules {
         fixes: Fixes::NONE,

@@ -93,7 +93,7 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
     guard("option", || {
         if val == OVERLAP_NUMBER {
             if remote != 0 {
-                STATE.hear_overlap();
+                STATE.set_overlap();
             }
             return 0;
         }
@@ -107,7 +107,7 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
         let kept = bytes.get(..own.most_bytes + 1).unwrap_or(bytes);
         let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {
-            STATE.hear(own, text);
+            STATE.set_option(own, text);
             return 0;
         }
         match option::check(own, &text) {

@@ -62,7 +62,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             words.constrain_cores = node.rules().constrain_cores;
             let outside = node.outside_cgroups().map(|cpus| cpus.to_string());
             words.outside_cgroups = outside.unwrap_or_default();
-            let left_out = node.left_out().map(|cpus| cpus.to_string());
+            let left_out = node.efficiency_cpus().map(|cpus| cpus.to_string());
             words.left_out = left_out.unwrap_or_default();
             kind = node.socket();
         }
@@ -119,7 +119,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     words.made = announcement::ticks_now();
     words.boot_id = online::boot_id().unwrap_or_default();
     let settings = settings::current();
-    words.settings = told(&settings);
+    words.settings = settings_line(&settings);
     words.set_cpusets(cpusets::FILE.in_force().as_deref());
     words.cpusets_stamp = cpusets::FILE.stamp();
     words.set_pools(pools::FILE.in_force().as_deref());
@@ -199,7 +199,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
     }
 }
 
-fn told(settings: &Settings) -> String {
+fn settings_line(settings: &Settings) -> String {
     let mut words = vec![settings::compat(settings.fixes)];
     words.extend(settings.shadow.then(|| "shadow=on".into()));
     words.extend((!settings.binding).then(|| "binding=off".into()));

@@ -135,7 +135,7 @@ fn request(
         let own = convert::allocation(cred.job_cores(&cores)?, &cores);
         (own, spec, cred.job_nhosts())
     };
-    let (binding, core_kind) = asked(batch, settings)?;
+    let (binding, core_kind) = binding_and_kind(batch, settings)?;
     let tasks = binding
         .as_ref()
         .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
@@ -170,7 +170,7 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
 }
 
 /// A `--binding` that binds the script, and the `--core-kind` beside it.
-fn asked(
+fn binding_and_kind(
     batch: &BatchRequest<'_>,
     settings: &Settings,
 ) -> Result<(Option<Binding>, CoreKind), Stop> {

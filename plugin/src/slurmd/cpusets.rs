@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use berth_host::kept::Kept;
+use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file;
 use berth_placement::sets::count::counted;
 use berth_site::cpusets::{Site, SiteCpusets};
@@ -17,7 +17,7 @@ use crate::slurmd::site_file::SiteFile;
 pub(crate) static FILE: SiteFile<SiteCpusets> = SiteFile::new(
     "cpusets",
     About::Cpusets,
-    Kept::Cpusets,
+    LastGoodConfig::Cpusets,
     "this node has no static cpusets, and partitions add no words to a --cpuset",
 );
 

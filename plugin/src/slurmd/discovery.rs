@@ -34,7 +34,7 @@ fn known() -> MutexGuard<'static, Option<Known>> {
 }
 
 /// The machine for a launch.
-pub(crate) enum Seen {
+pub(crate) enum MachineState {
     /// Nobody has tried to discover it yet.
     Nothing,
     /// The machine, if it is known; a CPU went online or offline after it was found.
@@ -45,11 +45,11 @@ pub(crate) enum Seen {
 
 /// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once,
 /// from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
-pub(crate) fn seen() -> Seen {
+pub(crate) fn state() -> MachineState {
     static ONLINE: OnceLock<OnlineCpus> = OnceLock::new();
     let known = known();
     let Some(Known { machine, online }) = known.as_ref() else {
-        return Seen::Nothing;
+        return MachineState::Nothing;
     };
     let changed = |since: &String| {
         if ONLINE.get().is_none()
@@ -62,8 +62,8 @@ pub(crate) fn seen() -> Seen {
         ONLINE.get().is_some_and(|online| !online.unchanged(since))
     };
     match online.as_ref().is_some_and(changed) {
-        true => Seen::Outdated(machine.clone()),
-        false => Seen::Current(machine.clone()),
+        true => MachineState::Outdated(machine.clone()),
+        false => MachineState::Current(machine.clone()),
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn was_tried() -> bool {
 
 /// Whether a CPU went online or offline after the machine was found.
 pub(crate) fn is_outdated() -> bool {
-    matches!(seen(), Seen::Outdated(_))
+    matches!(state(), MachineState::Outdated(_))
 }
 
 /// Discovers the machine while the caller waits. slurmd's start waits at most 2 s.

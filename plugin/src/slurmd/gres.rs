@@ -21,7 +21,7 @@ const GPUS: [&str; 3] = ["gpu", "shard", "mps"];
 
 /// What Slurm gave on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct NodeGres {
     /// The step's; an error is a text for the log.
     step: Result<Vec<slurm_sys::Gres>, String>,
     /// The job's, where the step has no GPUs; an error is a text for the log.
@@ -43,21 +43,21 @@ pub(crate) enum Gpus {
 }
 
 /// What Slurm gave the step on the job's node with that place.
-pub(crate) fn given(cred: &Credential<'_>, index: u32) -> Given {
+pub(crate) fn of_node(cred: &Credential<'_>, index: u32) -> NodeGres {
     let step = cred.step_gres(index).map_err(|why| why.to_string());
     let has_gpus = step.as_ref().map_or(true, |all| all.iter().any(is_gpu));
     let job = match has_gpus {
         true => Ok(Vec::new()),
         false => cred.job_gres(index).map_err(|why| why.to_string()),
     };
-    Given { step, job }
+    NodeGres { step, job }
 }
 
 fn is_gpu(gres: &slurm_sys::Gres) -> bool {
     GPUS.contains(&gres.name.as_str())
 }
 
-impl Given {
+impl NodeGres {
     /// The step's GPUs. A step without any, in a job with some, has none.
     pub(crate) fn gpus(&self) -> Gpus {
         let step = match &self.step {
@@ -78,7 +78,7 @@ impl Given {
         let mut job = job.filter_map(|gres| gres.devices.as_ref());
         let mut all = step.iter().filter(|gres| is_gpu(gres)).peekable();
         if all.peek().is_none() {
-            let of_job = job.find(|devices| !devices.given.is_empty());
+            let of_job = job.find(|devices| !devices.allocated.is_empty());
             return of_job.map_or(Gpus::NotCounted, |devices| {
                 Gpus::Known(Gres {
                     on_node: devices.on_node,
@@ -99,7 +99,7 @@ impl Given {
             if known.on_node != on_node {
                 return Gpus::Unknown("its records of them contradict each other");
             }
-            known.step.extend(&devices.given);
+            known.step.extend(&devices.allocated);
         }
         known.map_or(Gpus::NotCounted, |mut known| {
             known.step.sort_unstable();
@@ -177,14 +177,14 @@ mod tests {
             name: name.into(),
             devices: devices.map(|(on_node, given)| GresDevices {
                 on_node,
-                given: given.to_vec(),
+                allocated: given.to_vec(),
             }),
         }
     }
 
     fn gpus(step: &[slurm_sys::Gres], job: &[slurm_sys::Gres]) -> Gpus {
         let (step, job) = (Ok(step.to_vec()), Ok(job.to_vec()));
-        Given { step, job }.gpus()
+        NodeGres { step, job }.gpus()
     }
 
     fn known(on_node: u32, step: &[u32]) -> Gpus {
@@ -206,7 +206,7 @@ mod tests {
         // --gres=none in a job with GPUs.
         assert_eq!(gpus(&[], std::slice::from_ref(&gpu)), known(4, &[]));
         assert_eq!(gpus(&[], &[gres("gpu", Some((4, &[])))]), Gpus::NotCounted);
-        let given = Given {
+        let given = NodeGres {
             step: Ok(vec![gpu, gres("nic", None)]),
             job: Ok(Vec::new()),
         };
@@ -219,12 +219,12 @@ mod tests {
         assert!(unknown(&[gres("gpu", None)]));
         let differ = [gres("gpu", Some((4, &[3]))), gres("mps", Some((2, &[0])))];
         assert!(unknown(&differ));
-        let unread = Given {
+        let unread = NodeGres {
             step: Err("no list".into()),
             job: Ok(Vec::new()),
         };
         assert!(matches!(unread.gpus(), Gpus::Unknown(_)));
-        let job_unread = Given {
+        let job_unread = NodeGres {
             step: Ok(vec![gres("nic", None)]),
             job: Err("another layout".into()),
         };

@@ -7,7 +7,7 @@ use slurm_sys::SlurmdConf;
 
 use crate::site::standing::Abi;
 use crate::site::{cgroups, node};
-use crate::slurmd::discovery::{self, Seen};
+use crate::slurmd::discovery::{self, MachineState};
 use crate::slurmd::{one_shot, refresh};
 
 /// The node as it is now, for planning. It reads only the list of online CPUs from outside, and looks for `berth reload`. If the
@@ -19,18 +19,18 @@ pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
 
 /// The machine, and the work that its state asks for.
 fn machine(conf: &SlurmdConf) -> Option<Arc<Machine>> {
-    let seen = discovery::seen();
-    if !one_shot::is_ours_to_start() && !matches!(seen, Seen::Current(_)) {
+    let state = discovery::state();
+    if !one_shot::is_ours_to_start() && !matches!(state, MachineState::Current(_)) {
         // In a program that stands for slurmd nobody else discovers, so it is done here.
         let node_name = conf.node_name().unwrap_or_default();
         refresh::begin(&node_name);
         discovery::at_start(&node_name);
         return discovery::machine();
     }
-    refresh::at_launch(&seen);
-    match seen {
-        Seen::Nothing => None,
-        Seen::Outdated(machine) | Seen::Current(machine) => machine,
+    refresh::at_launch(&state);
+    match state {
+        MachineState::Nothing => None,
+        MachineState::Outdated(machine) | MachineState::Current(machine) => machine,
     }
 }
 

@@ -19,7 +19,7 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
-use crate::slurmd::asked::asked;
+use crate::slurmd::requested_step;
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
@@ -132,25 +132,25 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         uid,
     };
     let node = node_of(slurm, &conf, &settings)?;
-    let asked = asked(slurm, launch, &settings, share, &node)?;
-    let ask = &asked.step.request;
+    let requested = requested_step::read(slurm, launch, &settings, share, &node)?;
+    let ask = &requested.step.request;
     compare(&settings, (id, &node_name), ask, &node);
     // What can never fit is refused here, whoever else is on the node.
     let plan = plan(ask, &node, &Claims::default())?;
     let cpus_per_task = ask.cpus_per_task;
     reserved::look(&plan, || name(id));
-    if asked.inherited {
+    if requested.inherited {
         forget_list(slurm, launch)?;
     }
     let mut handover = Handover {
-        note: join_bounded(&[], asked.notes.iter().cloned()),
+        note: join_bounded(&[], requested.notes.iter().cloned()),
         by_tree: !planned_on(ask, &node).is_slurmds(),
-        confine: settings.confine.confines(asked.step.confine),
-        pool: pool_of(launch, index, (&settings, &node), asked.pool),
+        confine: settings.confine.confines(requested.step.confine),
+        pool: pool_of(launch, index, (&settings, &node), requested.pool),
         own: plan.own.clone(),
         ..Handover::default()
     };
-    if asked.step.looks_at_others(node.rules().fixes) {
+    if requested.step.looks_at_others(node.rules().fixes) {
         let came = CpuBindWords {
             bits: launch.cpu_bind_type().into(),
             list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
@@ -158,10 +158,10 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         leave_open(slurm, launch, &plan)?;
         handover.undecided = Some(Box::new(Step {
             came: Some(came),
-            ..asked.step
+            ..requested.step
         }));
     } else {
-        handover.decided(&asked.step, &plan, settings.confine);
+        handover.decided(&requested.step, &plan, settings.confine);
         write(slurm, launch, &plan, node.counts_cores())?;
     }
     if plan.decision.cpus_per_task != cpus_per_task {
@@ -213,8 +213,8 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
         return false;
     };
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
-    match asked(slurm, launch, &settings, share, &node) {
-        Ok(asked) => plan(&asked.step.request, &node, &Claims::default()).is_err(),
+    match requested_step::read(slurm, launch, &settings, share, &node) {
+        Ok(requested) => plan(&requested.step.request, &node, &Claims::default()).is_err(),
         Err(why) => matches!(why, Stop::Refused(..)),
     }
 }

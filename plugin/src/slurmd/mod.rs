@@ -1,7 +1,6 @@
 //! The code that runs in slurmd, mostly under its prolog lock. Nothing here waits for anybody.
 
 pub(crate) mod announce;
-mod asked;
 pub(crate) mod batch;
 pub(crate) mod complaints;
 pub(crate) mod cpusets;
@@ -17,6 +16,7 @@ pub(crate) mod pools;
 pub(crate) mod ready;
 pub(crate) mod refresh;
 pub(crate) mod refusal;
+mod requested_step;
 mod reserved;
 pub(crate) mod shadow;
 mod site_file;

@@ -10,7 +10,7 @@ use crate::slurmd::gres::{self, Gpus};
 
 /// The step's devices for its `--near`.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct NearDevices {
     /// Its GPUs, where Slurm gave it some and says which.
     pub gres: Option<Gres>,
     /// Whether Slurm gave it some at all.
@@ -26,21 +26,21 @@ const DIVIDED: &str = "the tasks get this step's GPUs in PCI order, evenly divid
 
 /// What Slurm gave the step on the job's node with that place, for so many tasks. A credential without an
 /// answer gives nothing.
-pub(crate) fn found(
+pub(crate) fn devices(
     near: Option<&Near>,
     launch: &LaunchRequest<'_>,
     (index, tasks): (u32, u32),
     slurm: Abi,
-) -> Found {
+) -> NearDevices {
     let Some((near, cred)) = near.zip(launch.cred().ok()) else {
-        return Found::default();
+        return NearDevices::default();
     };
-    let given = gres::given(&cred, index);
+    let given = gres::of_node(&cred, index);
     drop(cred);
     let gpus = given.gpus();
-    let mut found = Found {
+    let mut found = NearDevices {
         has_gpus: gpus != Gpus::NotCounted,
-        ..Found::default()
+        ..NearDevices::default()
     };
     // A GPU may also be requested by its name or its class.
     match gpus {
@@ -82,7 +82,7 @@ pub(crate) fn found(
     found
 }
 
-impl Found {
+impl NearDevices {
     /// Whether a `:strict` can be kept: not where berth cannot tell which devices are the step's.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use berth_host::kept::Kept;
+use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file;
 use berth_placement::Node;
 use berth_placement::sets::count::counted;
@@ -15,8 +15,12 @@ use crate::slurmd::discovery;
 use crate::slurmd::site_file::{From, SiteFile};
 
 /// The file that `pools=` names.
-pub(crate) static FILE: SiteFile<SitePools> =
-    SiteFile::new("pools", About::Pools, Kept::Pools, "this node has no pools");
+pub(crate) static FILE: SiteFile<SitePools> = SiteFile::new(
+    "pools",
+    About::Pools,
+    LastGoodConfig::Pools,
+    "this node has no pools",
+);
 
 /// The CPUs that all pools of a node may own together: those of the node without the reserved cores.
 pub(crate) fn most(node: &Node, reserve: u32) -> u32 {

@@ -178,7 +178,7 @@ fn tell_counts(here: &Node) {
     } else if let Some(counts) = other_counts(here) {
         log::info!("{counts}");
     }
-    if let Some(left) = here.left_out() {
+    if let Some(left) = here.efficiency_cpus() {
         log::info!(
             "slurmd leaves out the efficiency cores (CPUs {left}), because SlurmdParameters has no \
              allow_ecores: no step gets them"

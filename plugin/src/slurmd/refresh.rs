@@ -11,7 +11,7 @@ use berth_host::StateDir;
 use nix::unistd::{AccessFlags, access};
 
 use crate::site::{metrics, settings};
-use crate::slurmd::discovery::Seen;
+use crate::slurmd::discovery::MachineState;
 use crate::slurmd::{announce, complaints, cpusets, discovery, key, one_shot, pools};
 
 /// Launches ask for no more than one discovery in this time.
@@ -31,9 +31,10 @@ pub(crate) fn begin(node_name: &str) {
 }
 
 /// From a hook that has looked at the machine: starts the thread where there is something to do.
-pub(crate) fn at_launch(seen: &Seen) {
-    let is_unknown = matches!(seen, Seen::Nothing | Seen::Outdated(_)) || discovery::has_failed();
-    if is_reload_asked() || (is_unknown && may_discover()) || !one_shot::has_run() {
+pub(crate) fn at_launch(state: &MachineState) {
+    let is_unknown = matches!(state, MachineState::Nothing | MachineState::Outdated(_))
+        || discovery::has_failed();
+    if is_reload_requested() || (is_unknown && may_discover()) || !one_shot::has_run() {
         one_shot::start(work);
     }
     if_news();
@@ -51,7 +52,7 @@ pub(crate) fn stop() {
     one_shot::stop();
 }
 
-fn is_reload_asked() -> bool {
+fn is_reload_requested() -> bool {
     let path = RELOAD.read().unwrap_or_else(PoisonError::into_inner);
     let is_there = |path: &CString| access(path.as_c_str(), AccessFlags::F_OK).is_ok();
     path.as_ref().is_some_and(is_there)

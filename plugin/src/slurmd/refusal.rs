@@ -83,7 +83,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
             continue;
         }
         // The devices count only for a --near.
-        let given = near.then(|| gres::given(&cred, index));
+        let given = near.then(|| gres::of_node(&cred, index));
         let what = (tasks, allocation.clone(), given);
         if !seen.contains(&what) {
             seen.push(what);

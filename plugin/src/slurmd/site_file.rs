@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_host::StateDir;
-use berth_host::kept::Kept;
+use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file::{self, FileError};
 
 use crate::site::settings;
@@ -15,7 +15,7 @@ use crate::slurmd::complaints::{self, About};
 pub(crate) struct SiteFile<T> {
     key: &'static str,
     about: About,
-    kept: Kept,
+    last_good: LastGoodConfig,
     /// What holds on a node that has never read the file.
     without: &'static str,
     in_force: Mutex<Option<InForce<T>>>,
@@ -42,13 +42,13 @@ impl<T> SiteFile<T> {
     pub(crate) const fn new(
         key: &'static str,
         about: About,
-        kept: Kept,
+        last_good: LastGoodConfig,
         without: &'static str,
     ) -> Self {
         Self {
             key,
             about,
-            kept,
+            last_good,
             without,
             in_force: Mutex::new(None),
         }
@@ -85,7 +85,7 @@ impl<T> SiteFile<T> {
         let Some(path) = named else {
             *self.known() = None;
             if let Ok(dir) = dir(node_name) {
-                self.kept.forget(&dir);
+                self.last_good.forget(&dir);
             }
             complaints::set(self.about, None, None);
             return;
@@ -103,7 +103,7 @@ impl<T> SiteFile<T> {
             Err(why) => {
                 if self.known().is_none()
                     && let Ok(dir) = dir(node_name)
-                    && let Some(text) = self.kept.text(&dir)
+                    && let Some(text) = self.last_good.text(&dir)
                     && let Ok(content) = parse(path, &text, From::SlurmdBefore)
                 {
                     doubts(&content);
@@ -116,7 +116,7 @@ impl<T> SiteFile<T> {
 
     /// For the slurmd after this one, which may find a file that does not hold.
     fn keep(&self, node_name: &str, text: &[u8]) {
-        if let Err(why) = dir(node_name).and_then(|dir| self.kept.put(&dir, text)) {
+        if let Err(why) = dir(node_name).and_then(|dir| self.last_good.put(&dir, text)) {
             log::debug!("{why}");
         }
     }

@@ -1,6 +1,6 @@
 //! The cpuset of a step or a batch script: its job's request, merged with its partition's words.
 
-use berth_placement::request::cpuset::{Choice, Given, Keyword, Words};
+use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
@@ -12,7 +12,7 @@ use crate::site::settings::Settings;
 use crate::slurmd::cpusets;
 use crate::step::CpusetWish;
 use crate::step::convert;
-use crate::step::cpuset::Asked;
+use crate::step::cpuset::CpusetOption;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::options::Own;
 use crate::step::routes;
@@ -37,7 +37,7 @@ pub(crate) fn of_step(
 ) -> Result<Option<Wanted>, String> {
     let texts = routes::of_step(options);
     let size = routes::cpuset_size_of_step(options);
-    let asked = Asked::read(texts.get(Own::Cpuset), size)?;
+    let asked = CpusetOption::read(texts.get(Own::Cpuset), size)?;
     if !settings.binding {
         return Ok(None);
     }
@@ -64,7 +64,7 @@ pub(crate) fn of_batch(
         return Ok((None, text.as_deref().map(off_note)));
     }
     let size = routes::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
-    let asked = Asked::read(text.as_deref(), size)?;
+    let asked = CpusetOption::read(text.as_deref(), size)?;
     if asked.is_none() && !may_have_default() {
         return Ok((None, None));
     }
@@ -89,7 +89,7 @@ fn may_have_default() -> bool {
 
 /// The cpuset of a step whose job requests one, or whose partition does.
 fn wanted(
-    asked: (Option<Asked>, Size),
+    asked: (Option<CpusetOption>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<Wanted>, String> {
@@ -138,7 +138,7 @@ fn of_request(
             let site = cpusets::FILE.in_force().unwrap_or_default();
             let set = site.set(named.name.as_str(), who);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
-            Some(StepCpuset::Given(Given {
+            Some(StepCpuset::Given(ExistingCpuset {
                 asked: request.clone(),
                 cpus: set.cpus.clone(),
                 mems: set.mems.clone(),
@@ -159,14 +159,14 @@ struct Held {
 
 /// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
 fn request(
-    (asked, size): (Option<Asked>, Size),
+    (asked, size): (Option<CpusetOption>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
 ) -> Result<Option<Held>, String> {
-    let is_typed = asked.as_ref().is_some_and(Asked::has_ncpus);
+    let is_typed = asked.as_ref().is_some_and(CpusetOption::has_ncpus);
     let site = site.filter(|site| !site.partitions().is_empty());
     let Some(site) = site else {
-        let held = |asked: Asked| {
+        let held = |asked: CpusetOption| {
             Ok(Held {
                 request: asked.request()?,
                 of_job: asked.of_job,
@@ -176,7 +176,7 @@ fn request(
         return asked.map(held).transpose();
     };
     let partition = cred.job_partition().unwrap_or_default();
-    let own = asked.as_ref().map(Asked::words).unwrap_or_default();
+    let own = asked.as_ref().map(CpusetOption::words).unwrap_or_default();
     let (mut words, line) = site.merged(&partition, &own);
     if asked.is_none() && words == Words::default() {
         return Ok(None);

@@ -9,7 +9,7 @@ use crate::step::cpuset_size::Size;
 
 /// A request as the job made it, and for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct CpusetOption {
     words: Words,
     /// Whether it is the cpuset of all steps of the job.
     pub of_job: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     cpus: Option<u32>,
 }
 
-impl Asked {
+impl CpusetOption {
     /// Reads the option's text.
     ///
     /// # Errors

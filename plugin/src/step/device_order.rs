@@ -5,16 +5,16 @@ use berth_placement::sets::limits::TRES_BIND_BYTES;
 use berth_placement::{DeviceOrder, Near, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-use crate::step::GpusGiven;
+use crate::step::GpuGrant;
 
 /// What a launch request says of the step's GPUs. `are_listed`: Slurm gave it some, and lists them.
 /// Source: Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it bound to the
 /// task, or with `none` all of the step's.
-pub(crate) fn given(launch: &LaunchRequest<'_>, are_listed: bool) -> GpusGiven {
+pub(crate) fn gpu_grant(launch: &LaunchRequest<'_>, are_listed: bool) -> GpuGrant {
     // A list that is too long is a binding of Slurm's too.
     let bind = launch.tres_bind(TRES_BIND_BYTES);
     let bind = bind.map_or_else(|why| why.to_string(), Option::unwrap_or_default);
-    GpusGiven {
+    GpuGrant {
         are_listed,
         are_bound: !bind.is_empty() || launch.accel_bind_type() != 0,
         all_in_each: bind.contains("gpu:none"),
@@ -26,7 +26,7 @@ pub(crate) fn given(launch: &LaunchRequest<'_>, are_listed: bool) -> GpusGiven {
 pub(crate) fn of(
     ask: &Request,
     plan: &Plan,
-    gpus: &GpusGiven,
+    gpus: &GpuGrant,
 ) -> (Option<DeviceOrder>, Option<String>) {
     let Some((near, nearby)) = ask.near.as_ref().zip(plan.near.as_ref()) else {
         return (None, None);

@@ -138,7 +138,7 @@ impl Member {
     }
 
     /// The CPUs of the job, as Slurm counts them.
-    pub(crate) fn asked(&self) -> u32 {
+    pub(crate) fn cpu_count(&self) -> u32 {
         self.count(&self.cpus)
     }
 }

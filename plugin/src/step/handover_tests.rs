@@ -13,7 +13,7 @@ use berth_srun::spelling::mem_bind;
 
 use super::*;
 use crate::step::handover::Member;
-use crate::step::{CpuBindWords, CpusetWish, GpusGiven};
+use crate::step::{CpuBindWords, CpusetWish, GpuGrant};
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
@@ -146,7 +146,7 @@ prop_compose! {
             overlaps,
             confine: confines.then_some(Confine::Task),
             cpuset,
-            gpus: GpusGiven { are_bound, ..GpusGiven::default() },
+            gpus: GpuGrant { are_bound, ..GpuGrant::default() },
             near_notes,
         }
     }

@@ -19,7 +19,7 @@ const UNAVAILABLE: &str = "memory binding is not available on this node (its ker
 ///
 /// # Errors
 /// A list that cannot be read, as a text for the user.
-pub(crate) fn asked(
+pub(crate) fn requested(
     launch: &LaunchRequest<'_>,
     layout: &Layout,
 ) -> Result<(MemBind, Option<&'static str>), String> {

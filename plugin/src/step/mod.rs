@@ -35,7 +35,7 @@ pub(crate) struct Step {
     /// The cpuset that the job requests.
     pub cpuset: Option<CpusetWish>,
     /// The GPUs that Slurm gave the step.
-    pub gpus: GpusGiven,
+    pub gpus: GpuGrant,
     /// What the user should know of a `--near` that is honoured.
     pub near_notes: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct CpuBindWords {
 
 /// The GPUs that Slurm gave a step, as far as their order in its tasks needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GpusGiven {
+pub(crate) struct GpuGrant {
     /// Whether Slurm gave it some, and lists them.
     pub are_listed: bool,
     /// Whether Slurm binds them to its tasks, and so writes each task's list itself.

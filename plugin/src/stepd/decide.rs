@@ -78,12 +78,15 @@ enum Look {
 impl<'a> Who<'a> {
     pub(super) fn of(
         record: &StepRecord<'_>,
-        heard: &Handover,
+        handover: &Handover,
         node_name: &'a str,
     ) -> Result<Self, String> {
         let id: StepId = record.step_id();
-        let overlaps = heard.undecided.as_ref().is_some_and(|step| step.overlaps);
-        let pool = heard.pool.as_ref();
+        let overlaps = handover
+            .undecided
+            .as_ref()
+            .is_some_and(|step| step.overlaps);
+        let pool = handover.pool.as_ref();
         let dir = StateDir::new(&settings::current().state_dir, node_name);
         Ok(Self {
             node_name,
@@ -199,7 +202,7 @@ impl Case<'_> {
         if let Some(wanted) = self.wanted() {
             match wanted.inside(session, ask) {
                 Ok(inside) => (request, notes) = (inside.request, inside.notes),
-                Err(why) if waited < GRACE && self.may_be_left(session, &wanted, &why) => {
+                Err(why) if waited < GRACE && self.may_become_free(session, &wanted, &why) => {
                     return Ok(Look::Wait(BETWEEN_CPUSETS));
                 }
                 Err(why) => return Ok(Look::Refused(why)),
@@ -221,9 +224,11 @@ impl Case<'_> {
         }
     }
 
-    fn may_be_left(&self, session: &Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
+    fn may_become_free(&self, session: &Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
         let is_refused = self.node.rules().cpuset_fail == CpusetFail::Refuse;
-        is_refused && session.has_service() && wanted.may_be_left(session, &self.step.request, why)
+        is_refused
+            && session.has_service()
+            && wanted.may_become_free(session, &self.step.request, why)
     }
 
     /// Writes the step's entries, while nobody else does.

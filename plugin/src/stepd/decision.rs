@@ -23,15 +23,15 @@ use crate::stepd::job_cpuset::{self, JobCpuset};
 pub(super) fn of(
     slurm: Abi,
     record: &mut StepRecord<'_>,
-    heard: &mut Handover,
+    handover: &mut Handover,
     node_name: &str,
 ) -> Vec<Account> {
-    if heard.outcome == Outcome::Refused {
+    if handover.outcome == Outcome::Refused {
         return Vec::new();
     }
-    let who = Who::of(record, heard, node_name);
-    let Some(step) = heard.undecided.take() else {
-        let account = who.and_then(|who| joined(&who, heard));
+    let who = Who::of(record, handover, node_name);
+    let Some(step) = handover.undecided.take() else {
+        let account = who.and_then(|who| joined(&who, handover));
         let account = account.unwrap_or_else(|why| {
             log::error!("{why}; other jobs do not know of this step's cpuset");
             None
@@ -40,10 +40,10 @@ pub(super) fn of(
     };
     let decided = who.map_err(Failed::Broken);
     match decided.and_then(|who| decide::decide(slurm, &who, *step)) {
-        Ok(decided) => applied(slurm, record, heard, decided),
+        Ok(decided) => applied(slurm, record, handover, decided),
         Err(Failed::Refused(why)) => {
-            heard.outcome = Outcome::Refused;
-            heard.note = shown(USER_TEXT, why);
+            handover.outcome = Outcome::Refused;
+            handover.note = shown(USER_TEXT, why);
             Vec::new()
         }
         Err(Failed::Broken(why)) => {
@@ -51,8 +51,8 @@ pub(super) fn of(
                 "{}: {why}; its request is not applied",
                 name(record.step_id())
             );
-            heard.outcome = Outcome::Failed;
-            heard.note = BROKEN.into();
+            handover.outcome = Outcome::Failed;
+            handover.note = BROKEN.into();
             Vec::new()
         }
     }
@@ -64,15 +64,15 @@ const BROKEN: &str = "what this step requests is not applied on this node; ask t
 fn applied(
     slurm: Abi,
     record: &mut StepRecord<'_>,
-    heard: &mut Handover,
+    handover: &mut Handover,
     decided: Decided,
 ) -> Vec<Account> {
-    add_note(heard, decided.said);
+    add_note(handover, decided.said);
     if let Some(cpuset) = &decided.cpuset {
         log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
     }
-    heard.cpuset = decided.cpuset;
-    heard.decided(&decided.step, &decided.plan, settings::current().confine);
+    handover.cpuset = decided.cpuset;
+    handover.decided(&decided.step, &decided.plan, settings::current().confine);
     let put = put(
         slurm,
         record,
@@ -86,9 +86,9 @@ fn applied(
 }
 
 /// One note more for the user.
-pub(super) fn add_note(heard: &mut Handover, note: Option<String>) {
-    let before = std::mem::take(&mut heard.note);
-    heard.note = join(&[], [before, note.unwrap_or_default()]);
+pub(super) fn add_note(handover: &mut Handover, note: Option<String>) {
+    let before = std::mem::take(&mut handover.note);
+    handover.note = join(&[], [before, note.unwrap_or_default()]);
 }
 
 /// Writes a plan's masks into the record, as slurmd does for a step that it decides.
@@ -118,9 +118,9 @@ fn put(
 }
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(who: &Who<'_>, heard: &mut Handover) -> Result<Option<Account>, String> {
+fn joined(who: &Who<'_>, handover: &mut Handover) -> Result<Option<Account>, String> {
     match JobCpuset::read(&who.dir, who.uid, who.key.job) {
-        Some(kept) => who.locked(|session| inside_job(who, session, (heard, kept))),
+        Some(kept) => who.locked(|session| inside_job(who, session, (handover, kept))),
         None => Ok(None),
     }
 }
@@ -130,7 +130,7 @@ fn joined(who: &Who<'_>, heard: &mut Handover) -> Result<Option<Account>, String
 fn inside_job(
     who: &Who<'_>,
     session: &mut Session<'_>,
-    (heard, kept): (&mut Handover, JobCpuset),
+    (handover, kept): (&mut Handover, JobCpuset),
 ) -> Result<Option<Account>, LedgerError> {
     let Some(living) = session.cpuset_of(who.key.job) else {
         return Ok(None);
@@ -143,19 +143,19 @@ fn inside_job(
         asked: kept.request.to_string(),
         held: living.cpuset,
     };
-    heard.beyond = CpuSet::new();
-    let inside = heard.own.intersection(&living.cpus);
-    heard.own = if inside.is_empty() {
+    handover.beyond = CpuSet::new();
+    let inside = handover.own.intersection(&living.cpus);
+    handover.own = if inside.is_empty() {
         living.cpus.clone()
     } else {
         inside
     };
     let entry = job_cpuset::entry(who.key, &cpuset, living.job_cpus.clone(), Some(&living));
     if living.waits {
-        add_note(heard, Some(WAITS.into()));
+        add_note(handover, Some(WAITS.into()));
     }
     let line = Some(cpuset.line.clone());
-    heard.cpuset = Some(cpuset);
+    handover.cpuset = Some(cpuset);
     entry
         .map(|entry| who.hold(session, entry, line))
         .transpose()

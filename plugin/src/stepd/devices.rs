@@ -24,24 +24,24 @@ pub(crate) struct Devices {
 
 impl Devices {
     /// The variables of a step; notes on them are added to the step's.
-    pub(crate) fn of(record: &StepRecord<'_>, heard: &mut Handover) -> Self {
+    pub(crate) fn of(record: &StepRecord<'_>, handover: &mut Handover) -> Self {
         // A value that is too long to be read is still one.
         let given = |name: &str| {
             let value = || record.env_get(name, LIST_BYTES);
             record.env_has(name).then(|| value().unwrap_or_default())
         };
         let tasks = record.node_tasks();
-        let order = heard.devices.as_ref();
+        let order = handover.devices.as_ref();
         let Some(found) = order.and_then(|order| variables(order, tasks, given)) else {
             return Self::default();
         };
         let notes = found.notes.iter().map(ToString::to_string);
-        let before = std::mem::take(&mut heard.note);
-        heard.note = join_bounded(&[], [before].into_iter().chain(notes));
-        Self::found(found)
+        let before = std::mem::take(&mut handover.note);
+        handover.note = join_bounded(&[], [before].into_iter().chain(notes));
+        Self::from_variables(found)
     }
 
-    fn found(found: DeviceVariables) -> Self {
+    fn from_variables(found: DeviceVariables) -> Self {
         let counts = found.runs.iter().map(|(tasks, _)| *tasks as usize);
         Self {
             counts: counts.collect(),
@@ -104,7 +104,7 @@ mod tests {
             };
             let order = text.parse().unwrap();
             assert!(variables(&order, 2, given).is_none(), "{text}");
-            let devices = Devices::found(variables(&order, 3, given).unwrap());
+            let devices = Devices::from_variables(variables(&order, 3, given).unwrap());
             let (_, all) = devices.all.first().unwrap();
             let tasks = devices
                 .places()

@@ -14,7 +14,7 @@ use crate::stepd::session::Intent;
 pub(crate) fn intent(
     slurm: Abi,
     record: &StepRecord<'_>,
-    heard: &Handover,
+    handover: &Handover,
     text: &str,
 ) -> (Intent, Option<String>) {
     let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
@@ -23,21 +23,24 @@ pub(crate) fn intent(
         Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
         Ok(Some(Mode::Free)) => return (Intent::Leave, None),
         Ok(Some(Mode::Rank)) => {
-            return (Intent::Bind(ranks(&heard.own, record.node_tasks())), None);
+            return (
+                Intent::Bind(ranks(&handover.own, record.node_tasks())),
+                None,
+            );
         }
-        Ok(_) => return (Intent::Own(heard.own.clone()), None),
+        Ok(_) => return (Intent::Own(handover.own.clone()), None),
         Err(why) => {
             log::error!("{}: {why}", name(record.step_id()));
-            return (Intent::Own(heard.own.clone()), None);
+            return (Intent::Own(handover.own.clone()), None);
         }
     };
-    let mut within = heard.own.clone();
-    within.insert_all(&heard.beyond);
-    let (sets, cut) = kept(&list, &within, record.node_tasks());
+    let mut within = handover.own.clone();
+    within.insert_all(&handover.beyond);
+    let (sets, cut) = clip(&list, &within, record.node_tasks());
     let said = (!cut.is_empty()).then(|| {
         format!(
             "CPUs {cut} do not belong to this step, which owns CPUs {}; they are left out",
-            heard.own
+            handover.own
         )
     });
     (Intent::Bind(sets), said)
@@ -54,7 +57,7 @@ fn ranks(own: &CpuSet, tasks: u32) -> Vec<CpuSet> {
 
 /// Each task's mask without CPUs beyond `own`, or `own` itself if nothing would be left; and the
 /// CPUs that were left out. Entries that no task takes are ignored.
-fn kept(list: &List<CpuSet>, own: &CpuSet, tasks: u32) -> (Vec<CpuSet>, CpuSet) {
+fn clip(list: &List<CpuSet>, own: &CpuSet, tasks: u32) -> (Vec<CpuSet>, CpuSet) {
     let mut cut = CpuSet::new();
     let mut inside = |mask: &CpuSet| {
         if mask.is_subset(own) {
@@ -106,7 +109,7 @@ mod tests {
                 continue;
             };
             let expected = (sets.map(set).to_vec(), set(cut));
-            assert_eq!(kept(&list, &set("0-1"), 2), expected, "{masks}");
+            assert_eq!(clip(&list, &set("0-1"), 2), expected, "{masks}");
         }
     }
 }

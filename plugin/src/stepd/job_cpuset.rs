@@ -4,7 +4,7 @@
 use berth_host::StateDir;
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{Cpuset, Entry, Session, StepKey};
-use berth_placement::request::cpuset::{Attribute, Attributes, Given};
+use berth_placement::request::cpuset::{Attribute, Attributes, ExistingCpuset};
 use berth_placement::{
     ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet, Note, Plan,
     Refusal, Request, SetMemory, StepCpuset, plan,
@@ -87,7 +87,7 @@ impl Wanted<'_> {
                     let of_cpuset = |note: &Note| matches!(note, Note::Cpuset(_));
                     notes = chosen.notes.into_iter().filter(of_cpuset).collect();
                     // Where the site lets the step run without its cpuset, the step's own plan says so.
-                    chosen.cpuset.map(|set| self.given(set.cpus))
+                    chosen.cpuset.map(|set| self.existing(set.cpus))
                 }
             };
             if let Some(given) = given {
@@ -101,7 +101,12 @@ impl Wanted<'_> {
 
     /// Whether it could be had if the jobs that have its CPUs were suspended: slurmctld suspends a job and launches the one
     /// that preempts it at the same time.
-    pub(super) fn may_be_left(&self, session: &Session<'_>, ask: &Request, why: &Refusal) -> bool {
+    pub(super) fn may_become_free(
+        &self,
+        session: &Session<'_>,
+        ask: &Request,
+        why: &Refusal,
+    ) -> bool {
         let is_held = matches!(why, Refusal::Cpuset(of) if of.held().is_some());
         let others = others(session, self.key, (ask, self.node));
         is_held
@@ -136,11 +141,11 @@ impl Wanted<'_> {
         session: &Session<'_>,
         own: &CpuSet,
         claims: &Claims,
-    ) -> Result<Option<Given>, Refusal> {
+    ) -> Result<Option<ExistingCpuset>, Refusal> {
         let request = &self.wish.request;
         if let Some(living) = session.cpuset_of(self.key.job) {
             return match living.request == request.to_string() {
-                true => Ok(Some(self.given(living.cpus))),
+                true => Ok(Some(self.existing(living.cpus))),
                 false => Err(Refusal::BindingFailed(format!(
                     "--cpuset={request}: this job has the cpuset {} on this node, CPUs {}, and its steps run inside \
                      it; leave --cpuset out",
@@ -160,11 +165,13 @@ impl Wanted<'_> {
                 && !known.cpus.intersects(&claims.taken)
                 && !(is_exclusive && known.cpus.intersects(&claims.cpusets))
         };
-        Ok(before.filter(is_free).map(|known| self.given(known.cpus)))
+        Ok(before
+            .filter(is_free)
+            .map(|known| self.existing(known.cpus)))
     }
 
-    fn given(&self, cpus: CpuSet) -> Given {
-        Given {
+    fn existing(&self, cpus: CpuSet) -> ExistingCpuset {
+        ExistingCpuset {
             asked: self.wish.request.clone(),
             cpus,
             mems: None,

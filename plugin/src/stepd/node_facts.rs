@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 /// Leaves them, unless an earlier step of the job has left the same. The step of the job lives from now
 /// on, until [`step_has_ended`].
 pub(crate) fn leave(record: &StepRecord<'_>) {
-    if let Err(why) = left(record) {
+    if let Err(why) = write(record) {
         log::debug!("berth env will not have this node's facts about the job: {why}");
     }
 }
@@ -27,7 +27,7 @@ pub(crate) fn step_has_ended() {
     }
 }
 
-fn left(record: &StepRecord<'_>) -> Result<(), String> {
+fn write(record: &StepRecord<'_>) -> Result<(), String> {
     let node = record.node_name().unwrap_or_default();
     // Both of Slurm's records must have the layout of the table.
     if node::name().as_deref() != Some(node.as_str()) {
@@ -84,7 +84,7 @@ fn gres(record: &StepRecord<'_>) -> Vec<Gres> {
 fn one(of_type: TypedGres) -> Gres {
     let devices = of_type.gres.devices.into_iter();
     let numbers: CpuSet = devices
-        .flat_map(|devices| devices.given)
+        .flat_map(|devices| devices.allocated)
         .map(CpuId)
         .collect();
     Gres {

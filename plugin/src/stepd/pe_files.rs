@@ -23,7 +23,7 @@ use crate::stepd::stack_line::StackLine;
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 
 /// The chosen cores of a step that requested files.
-pub(crate) struct Asked {
+pub(crate) struct FilesRequest {
     chosen: Chosen,
     /// The CPUs of each of the node's cores, in hwloc's order.
     cores: Vec<CpuSet>,
@@ -44,11 +44,11 @@ pub(crate) struct Prepared {
 }
 
 /// What was chosen, on the machine that slurmd found.
-pub(crate) fn asked(chosen: &Chosen, node_name: &str) -> Result<Asked, String> {
+pub(crate) fn request(chosen: &Chosen, node_name: &str) -> Result<FilesRequest, String> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| why.to_string())?;
     let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
-    Ok(Asked {
+    Ok(FilesRequest {
         chosen: chosen.clone(),
         cores: cores(&found.machine),
         this_system: found.this_system,
@@ -63,8 +63,8 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
 
 /// In slurmstepd, before the first fork: what the first task will write, and the variables that
 /// say where. No file is touched here.
-pub(crate) fn prepare(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, String> {
-    let prepared = prepared(spank, asked)?;
+pub(crate) fn prepare(spank: &Spank<'_>, request: &FilesRequest) -> Result<Prepared, String> {
+    let prepared = prepared(spank, request)?;
     for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
         let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
         let path = OsString::from_vec(path);
@@ -74,11 +74,11 @@ pub(crate) fn prepare(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, Stri
     Ok(prepared)
 }
 
-fn prepared(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, String> {
+fn prepared(spank: &Spank<'_>, request: &FilesRequest) -> Result<Prepared, String> {
     // One byte more than a list may have shows its reader that it is too long.
     let env = |name: &str| spank.env_beginning(name, NODE_LIST + 1);
     let queue = first(&["SLURM_JOB_PARTITION"], env)?.unwrap_or_else(|| "slurm".into());
-    let texts = Texts::new(hosts(env)?, queue, &asked.chosen, &asked.cores);
+    let texts = Texts::new(hosts(env)?, queue, &request.chosen, &request.cores);
     texts.check()?;
     let number = |found: Result<u32, _>| found.map_or_else(|_| "0".into(), |id| id.to_string());
     // No dash: Open MPI 5.0 takes no path with one for its rank file.
@@ -96,8 +96,8 @@ fn prepared(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, String> {
                 .map_err(|why| format!("berth gets no page of shared memory: {why}"))?,
         ),
     };
-    let cores = if asked.this_system {
-        asked.cores.clone()
+    let cores = if request.this_system {
+        request.cores.clone()
     } else {
         Vec::new()
     };

@@ -17,9 +17,9 @@ use crate::stepd::{job_stderr, pe_files};
 
 /// In slurmstepd, before the user's hook.
 pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
-    match pe_files::asked(chosen, node_name) {
+    match pe_files::request(chosen, node_name) {
         // Slurm prepares a step once; a second call would request the same.
-        Ok(asked) => drop(STATE.files_asked.set(asked)),
+        Ok(request) => drop(STATE.files_request.set(request)),
         Err(why) => {
             log::error!("--binding=pe: the host file and the rank file are not written: {why}")
         }
@@ -28,10 +28,10 @@ pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
 
 /// SPANK's `user_init`: in slurmstepd, before the first fork. No file is touched here.
 pub(crate) fn user_init(spank: &Spank<'_>) {
-    let Some(asked) = STATE.files_asked.get() else {
+    let Some(request) = STATE.files_request.get() else {
         return;
     };
-    match pe_files::prepare(spank, asked) {
+    match pe_files::prepare(spank, request) {
         // Slurm calls user_init once; what a second call would prepare is the same.
         Ok(prepared) => drop(STATE.files.set(prepared)),
         Err(why) => {

@@ -37,13 +37,13 @@ pub(crate) struct Seat {
     others: u32,
     folders: Option<JobFolders>,
     /// The step's own CPUs, as Slurm counts them.
-    asked: u32,
+    cpus: u32,
     /// Nanoseconds since the boot.
     since: u64,
 }
 
 /// What came of a job that its partition puts into a pool.
-enum Came {
+enum Admission {
     In(Box<Held>, StateDir, Weighed),
     Full(Full, Weighed),
     Unknown(String),
@@ -77,8 +77,8 @@ pub(crate) fn of_node(node_name: &str) -> Option<InPool> {
 }
 
 /// Gives the job its place and its weight. A job for which there is no room is a normal one from here on.
-pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Entered {
-    let Some(pool) = heard.pool.as_mut() else {
+pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> Entered {
+    let Some(pool) = handover.pool.as_mut() else {
         return Entered::default();
     };
     let id = record.step_id();
@@ -89,13 +89,13 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
         let entered = weighed.map(|weighed| as_normal(&job, folders, weighed));
         return entered.unwrap_or_default();
     };
-    match come(record, &member, (node_name, &folders, pool.others)) {
-        Came::In(held, dir, weighed) => {
+    match admit(record, &member, (node_name, &folders, pool.others)) {
+        Admission::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
             let note = as_member(&job, &member, weighed);
             let seat = Some(Seat {
                 step: job,
-                asked: asked(record, &member),
+                cpus: cpus_of_step(record, &member),
                 held: *held,
                 dir,
                 node_name: node_name.into(),
@@ -110,7 +110,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
                 ..Entered::default()
             }
         }
-        Came::Full(full, weighed) => {
+        Admission::Full(full, weighed) => {
             let note = outside(&member, full);
             log::info!("{job} pool={} full={note:?}", member.name);
             Entered {
@@ -120,7 +120,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             }
         }
         // Its other steps may be in the pool: a weight that somebody has written stays.
-        Came::Unknown(why) => {
+        Admission::Unknown(why) => {
             log::error!("{why}; this job runs outside of its pool");
             let weighed = weigh_if_unweighed(&job, &folders, pool.others);
             Entered {
@@ -140,7 +140,7 @@ fn unknown(member: &Member) -> String {
 }
 
 /// The step's part of its job's CPUs, as Slurm counts them.
-fn asked(record: &StepRecord<'_>, member: &Member) -> u32 {
+fn cpus_of_step(record: &StepRecord<'_>, member: &Member) -> u32 {
     let count = |cores: Option<String>| {
         let cores = CpuSet::from_list(&cores?).ok()?;
         u32::try_from(cores.count()).ok().filter(|count| *count > 0)
@@ -149,7 +149,7 @@ fn asked(record: &StepRecord<'_>, member: &Member) -> u32 {
         count(record.step_alloc_cores()),
         count(record.job_alloc_cores()),
     );
-    part(member.asked(), own.zip(all))
+    part(member.cpu_count(), own.zip(all))
 }
 
 /// All of some CPUs where the step's cores or the job's are unknown.
@@ -194,7 +194,7 @@ fn no_weight(job: &str, member: &Member, why: &str) -> String {
 }
 
 fn outside(member: &Member, full: Full) -> String {
-    let (name, own) = (&member.name, counted(member.asked(), "CPU"));
+    let (name, own) = (&member.name, counted(member.cpu_count(), "CPU"));
     match full {
         Full::Pool(all) => format!(
             "this job runs as a normal job, outside of the pool {name}: with its {own} the pool would own \
@@ -213,15 +213,15 @@ fn outside(member: &Member, full: Full) -> String {
 }
 
 /// Writes the step's entry, if the job is in its pool already or fits in, and the job's weight.
-fn come(
+fn admit(
     record: &StepRecord<'_>,
     member: &Member,
     (node_name, folders, others): (&str, &Folders, u32),
-) -> Came {
+) -> Admission {
     let job = name(record.step_id());
     let dir = match StateDir::new(&settings::current().state_dir, node_name) {
         Ok(dir) => dir,
-        Err(why) => return Came::Unknown(why.to_string()),
+        Err(why) => return Admission::Unknown(why.to_string()),
     };
     let entry = Entry {
         step: crate::step::ledger::step(record.step_id()),
@@ -247,9 +247,9 @@ fn come(
         Ok((Ok(held), weighed))
     };
     match written() {
-        Ok((Ok(held), weighed)) => Came::In(Box::new(held), dir, weighed),
-        Ok((Err(full), weighed)) => Came::Full(full, weighed),
-        Err(why) => Came::Unknown(why),
+        Ok((Ok(held), weighed)) => Admission::In(Box::new(held), dir, weighed),
+        Ok((Err(full), weighed)) => Admission::Full(full, weighed),
+        Err(why) => Admission::Unknown(why),
     }
 }
 
@@ -266,8 +266,8 @@ impl Seat {
         let wall = ledger::now().saturating_sub(self.since);
         let used = Used::of(&self.step, self.folders.as_ref(), wall);
         let (step, pool) = (self.step.clone(), self.member.name.clone());
-        log::info!("{step} pool={pool} {}", used.line(self.asked));
-        metrics::add_to_pool(&self.node_name, &pool, used.counts(self.asked));
+        log::info!("{step} pool={pool} {}", used.line(self.cpus));
+        metrics::add_to_pool(&self.node_name, &pool, used.counts(self.cpus));
         if let Err(why) = self.free() {
             log::warn!("{step}: its place in the pool {pool} is free when slurmstepd ends: {why}");
         }

@@ -24,7 +24,7 @@ use crate::stepd::own_node::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{
-    intent, key, node_facts, pool, quarantine, report, task_memory, tell, unplanned,
+    export_env, intent, key, node_facts, pool, quarantine, report, task_memory, unplanned,
 };
 
 /// `task_p_pre_setuid`.
@@ -97,36 +97,36 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if is_off() {
         return switched_off(record, node_name);
     }
-    let heard = heard(record, &node_name);
-    let is_heard = heard.is_ok();
-    let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
+    let handover = handover_of(record, &node_name);
+    let is_read = handover.is_ok();
+    let mut handover = handover.unwrap_or_else(|_| without_handover(&node_name));
     // A job for which its pool is full is planned as a normal one.
-    let sits = sit(record, &mut heard, &node_name);
-    let was_refused = heard.outcome == Outcome::Refused;
-    let accounts = decision::of(slurm, record, &mut heard, &node_name);
-    let masks = masks(record, is_heard);
-    let is_quiet = is_heard && heard.cpuset.is_none() && sits.pool.is_none() && is_as_affinity();
-    let (intent, cut) = match heard.outcome {
+    let sits = sit(record, &mut handover, &node_name);
+    let was_refused = handover.outcome == Outcome::Refused;
+    let accounts = decision::of(slurm, record, &mut handover, &node_name);
+    let masks = masks(record, is_read);
+    let is_quiet = is_read && handover.cpuset.is_none() && sits.pool.is_none() && is_as_affinity();
+    let (intent, cut) = match handover.outcome {
         Outcome::Refused => (Intent::Leave, None),
-        _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
-        _ => intent::intent(slurm, record, &heard, &masks),
+        _ if !is_read => (Intent::Own(own_cpus(slurm, record)), None),
+        _ => intent::intent(slurm, record, &handover, &masks),
     };
-    stands_in(slurm, record, (&mut heard, is_heard));
-    tell::tell(slurm, record, &intent, &mut heard);
-    let memory = memory_masks(slurm, record, &heard);
+    stands_in(slurm, record, (&mut handover, is_read));
+    export_env::export(slurm, record, &intent, &mut handover);
+    let memory = memory_masks(slurm, record, &handover);
     Some(Session {
         name: name(id),
-        fences: fences(id, &heard),
+        fences: fences(id, &handover),
         node_name,
         is_batch: id.kind == StepKind::Batch,
         intent,
-        outcome: heard.outcome,
-        is_refused_here: heard.outcome == Outcome::Refused && !was_refused,
+        outcome: handover.outcome,
+        is_refused_here: handover.outcome == Outcome::Refused && !was_refused,
         cores: record.step_alloc_cores().unwrap_or_default(),
         report: report::words(record.cpu_bind_type(), slurm.layout),
-        note: heard.note,
-        request: heard.request,
-        rule: heard.rule,
+        note: handover.note,
+        request: handover.request,
+        rule: handover.rule,
         masks,
         memory,
         speaks: speaks(record) && !is_quiet,
@@ -143,9 +143,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
 }
 
 /// The message's masks, if they can be trusted.
-fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
+fn masks(record: &StepRecord<'_>, is_read: bool) -> String {
     let masks = record.cpu_bind(LIST_BYTES).ok().flatten();
-    masks.filter(|_| is_heard).unwrap_or_default()
+    masks.filter(|_| is_read).unwrap_or_default()
 }
 
 /// What the node's pools are for a step.
@@ -159,9 +159,9 @@ struct Sits {
 }
 
 /// Gives the step its place in its job's pool.
-fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Sits {
-    let entered = pool::enter(record, heard, node_name);
-    add_note(heard, entered.note);
+fn sit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> Sits {
+    let entered = pool::enter(record, handover, node_name);
+    add_note(handover, entered.note);
     let is_in = entered.seat.is_some();
     let pool = (is_in || entered.is_full).then_some(is_in);
     STATE.sit(entered.seat);
@@ -173,17 +173,17 @@ fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Sits {
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
-fn stands_in(slurm: Abi, record: &StepRecord<'_>, (heard, is_heard): (&mut Handover, bool)) {
-    if is_heard {
+fn stands_in(slurm: Abi, record: &StepRecord<'_>, (handover, is_read): (&mut Handover, bool)) {
+    if is_read {
         return;
     }
-    heard.note = unplanned::note(slurm, record);
-    heard.rule = "unplanned:own-cpus".into();
-    heard.confine = settings::current().confine.confines(None);
+    handover.note = unplanned::note(slurm, record);
+    handover.rule = "unplanned:own-cpus".into();
+    handover.confine = settings::current().confine.confines(None);
 }
 
 /// What holds for a step without a handover.
-fn nothing_heard(node_name: &str) -> Handover {
+fn without_handover(node_name: &str) -> Handover {
     Handover {
         pool: pool::of_node(node_name),
         ..Handover::default()
@@ -191,9 +191,9 @@ fn nothing_heard(node_name: &str) -> Handover {
 }
 
 /// slurmd's handover, or what stands for it.
-fn heard(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
-    let heard = handover(record, node_name).or_else(|why| crowded(record).ok_or(why));
-    heard.inspect_err(|why| {
+fn handover_of(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
+    let handover = sealed_handover(record, node_name).or_else(|why| crowded(record).ok_or(why));
+    handover.inspect_err(|why| {
         log::error!(
             "{}: slurmstepd cannot trust slurmd's plan: {why}; the step's tasks keep to the step's \
              own CPUs, without placement; see the lines of this step in slurmd's log",
@@ -203,20 +203,20 @@ fn heard(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
 }
 
 /// What confines its tasks: to their own CPUs, or to the step's cpuset.
-fn fences(id: StepId, heard: &Handover) -> Option<Fences> {
-    let confines = heard.confine || heard.cpuset.is_some();
-    confines.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine))
+fn fences(id: StepId, handover: &Handover) -> Option<Fences> {
+    let confines = handover.confine || handover.cpuset.is_some();
+    confines.then(|| Fences::new(id, handover.cpuset.clone(), handover.confine))
 }
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
-fn memory_masks(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> String {
+fn memory_masks(slurm: Abi, record: &StepRecord<'_>, handover: &Handover) -> String {
     if !matches!(record.step_id().kind, StepKind::Regular | StepKind::Batch) {
         return String::new();
     }
-    let cpuset = heard.cpuset.as_ref();
+    let cpuset = handover.cpuset.as_ref();
     let preferred = cpuset.filter(|cpuset| cpuset.memory == SetMemory::Preferred);
     let preferred = preferred.map(|cpuset| &cpuset.mems);
-    match task_memory::prepare(slurm, record, heard.memory.as_ref(), preferred) {
+    match task_memory::prepare(slurm, record, handover.memory.as_ref(), preferred) {
         Some((prepared, masks)) => {
             // Slurm calls pre_setuid once; what a second call would prepare is the same.
             let _ = STATE.memory.set(prepared);
@@ -236,7 +236,7 @@ fn speaks(record: &StepRecord<'_>) -> bool {
 /// Whether the step prints only what task/affinity prints: that is so under `compat=affinity` without any of berth's
 /// own options. Its notes are in the log.
 fn is_as_affinity() -> bool {
-    settings::current().fixes == Fixes::NONE && STATE.told() == Texts::default()
+    settings::current().fixes == Fixes::NONE && STATE.options() == Texts::default()
 }
 
 /// The administrator's file exists: nothing is applied, and a note goes to a user who requested a
@@ -246,7 +246,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         log::error!("{why}");
     }
     let is_regular = record.step_id().kind == StepKind::Regular;
-    let asked = is_regular.then(|| STATE.told())?;
+    let asked = is_regular.then(|| STATE.options())?;
     let note = switched_off_note(&asked)?;
     Some(Session {
         cores: record.step_alloc_cores().unwrap_or_default(),
@@ -258,7 +258,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
 }
 
 /// slurmd's handover, if slurmd has marked it for this very step.
-fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
+fn sealed_handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
     let text = record.env_get(names::HANDOVER, seal::MOST);
     let text = text.ok_or("there is no handover")?;
     let whose = Whose {

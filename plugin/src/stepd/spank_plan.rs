@@ -24,7 +24,7 @@ use crate::stepd::fence::Fences;
 use crate::stepd::job_env::Spank;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
-use crate::stepd::task_env::{Prepared, Told};
+use crate::stepd::task_env::{BindingEnv, Prepared};
 use crate::stepd::{pe_hooks, report};
 
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
@@ -35,7 +35,7 @@ pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
         note,
         ..Alone::default()
     };
-    let mut found = match who.asked(spank, &settings) {
+    let mut found = match who.own_options(spank, &settings) {
         Ok(ours) if ours.is_empty() => return None,
         Ok(ours) if standing::is_inert() => only_note(ours.inert_note()),
         Ok(ours) => who.bound(spank, &settings, &ours),
@@ -98,7 +98,7 @@ impl Who {
     }
 
     /// The request, if it is for us.
-    fn asked(&self, spank: &Spank<'_>, settings: &Settings) -> Result<Ours, String> {
+    fn own_options(&self, spank: &Spank<'_>, settings: &Settings) -> Result<Ours, String> {
         let batch = self.kind == Kind::Batch;
         // The step's own --cpu-bind: srun sets the variable, and slurmd has not changed it.
         let cpu_bind = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
@@ -106,24 +106,24 @@ impl Who {
         let free = cpu_bind.contains("none");
         let dir = StateDir::new(&settings.state_dir, &self.node);
         if free && !batch {
-            let ours = Ours::read(&STATE.told())?;
+            let ours = Ours::read(&STATE.options())?;
             let kept = Ours {
                 core_kind: ours.core_kind,
                 ..Ours::default()
             };
             return only_with_task_berth(&kept).map_or(Ok(Ours::default()), Err);
         }
-        let told = match batch {
+        let options = match batch {
             true => script_options(spank),
-            false => STATE.told(),
+            false => STATE.options(),
         };
         if dir.is_ok_and(|dir| dir.is_off()) {
-            let note = switched_off_note(&told).filter(|_| !batch);
+            let note = switched_off_note(&options).filter(|_| !batch);
             return note.map_or(Ok(Ours::default()), Err);
         }
         let is_list = !batch && (cpu_bind.contains("map_") || cpu_bind.contains("mask_"));
-        let mut ours = Ours::read(&told)?;
-        if !told.chooses() && settings.binding && !batch && cpu_bind.is_empty() {
+        let mut ours = Ours::read(&options)?;
+        if !options.chooses() && settings.binding && !batch && cpu_bind.is_empty() {
             ours.binding.clone_from(&settings.binding_default);
         }
         if let Some(note) = only_with_task_berth(&ours) {
@@ -296,13 +296,13 @@ impl Who {
             pe_hooks::ask(chosen, &self.node);
         }
         let given = |name: &str| spank.env_has(name);
-        let told = match served {
-            Some((binding, chosen)) => Told::new(binding, chosen, given),
-            None => Told::nothing(),
+        let env = match served {
+            Some((binding, chosen)) => BindingEnv::new(binding, chosen, given),
+            None => BindingEnv::nothing(),
         };
         // With `pe:` a script is planned for the ranks that its parallel environment will start. The
         // variables are for the script's own task alone.
-        let tasks = told.of_tasks(self.tasks as usize);
+        let tasks = env.of_tasks(self.tasks as usize);
         let entries = STATE.entries.get_or_init(|| Prepared::new(tasks));
         for (name, room) in entries.rooms() {
             if let Err(why) = spank.setenv(name, " ".repeat(*room), true) {

@@ -6,7 +6,7 @@
 //! A task between fork and exec has a copy of this memory, in which another thread's lock stays
 //! locked for ever. It reads the parts that are written once, before the first fork: an
 //! [`OnceLock`] that is written and an atomic number are read without a lock. It must not call
-//! [`State::step`], [`State::alone`], [`State::quarantine`] or [`State::told`].
+//! [`State::step`], [`State::alone`], [`State::quarantine`] or [`State::options`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,8 +36,8 @@ pub(crate) struct JobFiles {
 pub(crate) struct State {
     /// The texts of berth's own options; `None` if there is none. Written by the options' callback;
     /// read before the first fork.
-    told: Mutex<Option<Texts>>,
-    /// Whether srun had `--overlap`. Written and read as `told`.
+    options: Mutex<Option<Texts>>,
+    /// Whether srun had `--overlap`. Written and read as `options`.
     overlaps: AtomicBool,
     /// slurmd's key, or the reason why there is none. Written and read by `pre_setuid`.
     pub key: OnceLock<Result<Key, String>>,
@@ -57,7 +57,7 @@ pub(crate) struct State {
     pub nobody_reads: AtomicBool,
     /// The cores that `--binding=pe:` chose. Written by `pre_setuid` or `init_post_opt`; read by
     /// `user_init`.
-    pub files_asked: OnceLock<pe_files::Asked>,
+    pub files_request: OnceLock<pe_files::FilesRequest>,
 
     /// The job of which this step has left facts for `berth env`. Written by `pre_setuid`; read when the step has ended.
     pub job_files: OnceLock<JobFiles>,
@@ -82,7 +82,7 @@ pub(crate) struct State {
 impl State {
     const fn new() -> Self {
         Self {
-            told: Mutex::new(None),
+            options: Mutex::new(None),
             overlaps: AtomicBool::new(false),
             key: OnceLock::new(),
             step: Mutex::new(None),
@@ -91,7 +91,7 @@ impl State {
             adopts: OnceLock::new(),
             is_released: AtomicBool::new(false),
             nobody_reads: AtomicBool::new(false),
-            files_asked: OnceLock::new(),
+            files_request: OnceLock::new(),
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
             is_refused: AtomicBool::new(false),
@@ -103,19 +103,19 @@ impl State {
     }
 
     /// Slurm gives the text of an option. If it gives several of one option, the last counts.
-    pub(crate) fn hear(&self, own: Own, text: String) {
-        let mut told = unpoisoned(&self.told);
-        told.get_or_insert_default().set(own, text);
+    pub(crate) fn set_option(&self, own: Own, text: String) {
+        let mut options = unpoisoned(&self.options);
+        options.get_or_insert_default().set(own, text);
     }
 
     /// Slurm reports that the step was started with `--overlap`.
-    pub(crate) fn hear_overlap(&self) {
+    pub(crate) fn set_overlap(&self) {
         self.overlaps.store(true, Ordering::Relaxed);
     }
 
     /// The options that Slurm has given. A task must not call this.
-    pub(crate) fn told(&self) -> Texts {
-        unpoisoned(&self.told).clone().unwrap_or_default()
+    pub(crate) fn options(&self) -> Texts {
+        unpoisoned(&self.options).clone().unwrap_or_default()
     }
 
     /// Whether the step was started with `--overlap`.

@@ -102,13 +102,13 @@ pub(crate) fn unbound() -> Entries {
 }
 
 /// The cores that a `--binding` chose, in words: for each task, or once for all of them.
-pub(crate) struct Told(Vec<Entries>);
+pub(crate) struct BindingEnv(Vec<Entries>);
 
-impl Told {
+impl BindingEnv {
     /// `given` answers whether the user has set a variable.
     pub(crate) fn new(binding: &Binding, chosen: &Chosen, given: impl Fn(&str) -> bool) -> Self {
         let given = OPENMP.map(given);
-        let told = |cores: &[ChosenCore]| told(binding, cores, given);
+        let told = |cores: &[ChosenCore]| binding_entries(binding, cores, given);
         Self(chosen.lists().map(told).collect())
     }
 
@@ -149,7 +149,7 @@ const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
 /// OpenMP's variables, unless the user has set them.
 const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
-fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
+fn binding_entries(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
     let mut entries: Entries = vec![(names::BINDING_CORES, places(cores))];
     let share = match binding.strategy {
         Strategy::Auto(share) => Some(share),
@@ -249,7 +249,7 @@ mod tests {
     fn what_a_task_is_told() {
         let list: Chosen = "0,0=0,4:0,1=1,5;1,0=2,6:1,1=3,7".parse().unwrap();
         let env: Binding = "env:linear:2".parse().unwrap();
-        let entries = Told::new(&env, &list, |name| name == "OMP_PROC_BIND");
+        let entries = BindingEnv::new(&env, &list, |name| name == "OMP_PROC_BIND");
         let (_, entries) = entries.of_task(1);
         let told: Vec<_> = entries
             .iter()
@@ -265,9 +265,12 @@ mod tests {
             ]
         );
         let set: Binding = "linear:2".parse().unwrap();
-        assert_eq!(Told::new(&set, &list, |_| false).of_task(0).1.len(), 1);
+        assert_eq!(
+            BindingEnv::new(&set, &list, |_| false).of_task(0).1.len(),
+            1
+        );
         let threads = |binding: &str| {
-            let told = Told::new(&binding.parse().unwrap(), &list, |_| false);
+            let told = BindingEnv::new(&binding.parse().unwrap(), &list, |_| false);
             let (_, entries) = told.of_task(0);
             let names: Vec<_> = entries.iter().map(|(name, _)| *name).collect();
             (names.len(), entries.last().cloned())
@@ -277,7 +280,7 @@ mod tests {
         assert_eq!(threads("auto:smt=2"), (4, said("4")));
         assert_eq!(threads("env:auto"), (5, said("2")));
         let shared: Chosen = "0,0=0,4".parse().unwrap();
-        let told = Told::new(&env, &shared, |_| false);
+        let told = BindingEnv::new(&env, &shared, |_| false);
         assert_eq!(told.of_task(0), told.of_task(65534));
         let all = told.of_tasks(65535);
         let same = |(one, other)| Arc::ptr_eq(one, other);

@@ -112,7 +112,7 @@ pub(crate) fn prepare(
 }
 
 /// Whether a step requests a memory policy.
-pub(crate) fn is_asked(slurm: Abi, record: &StepRecord<'_>) -> bool {
+pub(crate) fn is_requested(slurm: Abi, record: &StepRecord<'_>) -> bool {
     let c = &slurm.layout.constants;
     let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP | c.MEM_BIND_MASK;
     record.mem_bind_type() & policies != 0

@@ -47,11 +47,11 @@ pub(crate) fn note(slurm: Abi, record: &StepRecord<'_>) -> String {
         .env_get(CPU_BIND_TYPE, WORD_BYTES)
         .unwrap_or_default();
     let binds = BINDS.iter().any(|word| cpu_bind.contains(word));
-    let ours = Ours::read(&STATE.told()).unwrap_or_default().typed();
+    let ours = Ours::read(&STATE.options()).unwrap_or_default().typed();
     not_applied(&[
         &ours,
         if binds { "--cpu-bind" } else { "" },
-        if task_memory::is_asked(slurm, record) {
+        if task_memory::is_requested(slurm, record) {
             "--mem-bind"
         } else {
             ""

@@ -56,7 +56,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     if words.is_unsure() || typed.is_some_and(|typed| typed != text) {
         return Ok(());
     }
-    let mut all = given(words);
+    let mut all = own_options(words);
     all.set(own, text.into());
     let ours = Ours::read(&all).map_err(wrong)?;
     let mut request = Request::default();
@@ -106,7 +106,7 @@ pub(crate) fn has_short(own: Own) {
 }
 
 /// Every option of ours: those that were typed, and those that come through Slurm's variables.
-fn given(words: &Words) -> Texts {
+fn own_options(words: &Words) -> Texts {
     Texts::find(|own| {
         let typed = words.value(own.name).map(String::from);
         let variables = [own.routed, own.routed_sure].into_iter();

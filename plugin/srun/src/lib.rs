@@ -36,5 +36,5 @@ pub mod submission;
 
 pub use line::Line;
 pub use own_request::OwnRequest;
-pub use reading::{Asked, Refused};
+pub use reading::{Refused, SrunRequest};
 pub use release::Release;

@@ -4,12 +4,12 @@
 
 use std::ops::Range;
 
-use crate::options::{Command, Foreign, Found, Takes, foreign, long, short};
+use crate::options::{Command, Foreign, Lookup, Takes, foreign, long, short};
 use crate::release::Release;
 
 /// An option of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct LineOption {
     /// Its long name; for an option that is not in the table, the typed word without the dashes.
     pub name: String,
     /// The name by which it was typed, if that is another one.
@@ -29,7 +29,7 @@ pub struct Given {
     pub is_jobs: bool,
 }
 
-impl Given {
+impl LineOption {
     /// An option without words of its own.
     #[must_use]
     pub fn typed(name: &str, value: Option<String>) -> Self {
@@ -82,7 +82,7 @@ pub enum Trouble {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// The options, in the order in which they stand there.
-    pub given: Vec<Given>,
+    pub options: Vec<LineOption>,
     /// The program and its words; in a step of several components, those of the first.
     pub program: Vec<String>,
     /// How many of the words are the command's own.
@@ -98,7 +98,7 @@ pub fn read<W: AsRef<str>>(words: &[W], command: Command, release: Option<Releas
         words,
         at: 0,
         table: (command, release),
-        given: Vec::new(),
+        options: Vec::new(),
     };
     while let Some(word) = reader.word().filter(|word| is_option(word)) {
         let from = reader.at;
@@ -120,7 +120,7 @@ pub fn read<W: AsRef<str>>(words: &[W], command: Command, release: Option<Releas
         .cloned()
         .collect();
     Line {
-        given: reader.given,
+        options: reader.options,
         own_words: reader.at,
         more: program.len() < rest.len(),
         program,
@@ -135,7 +135,7 @@ struct Reader<'a, W> {
     words: &'a [W],
     at: usize,
     table: (Command, Option<Release>),
-    given: Vec<Given>,
+    options: Vec<LineOption>,
 }
 
 impl<'a, W: AsRef<str>> Reader<'a, W> {
@@ -155,16 +155,16 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             None => (text, None),
         };
         let given = match long(self.table.0, self.table.1, name) {
-            Found::Option(row) => Given {
+            Lookup::Option(row) => LineOption {
                 alias: Some(row.typed()).filter(|typed| *typed != row.name()),
                 ..self.taking(row.takes(), row.name(), value)
             },
-            Found::Ambiguous(names) => Given {
+            Lookup::Ambiguous(names) => LineOption {
                 trouble: Some(Trouble::Ambiguous(names)),
-                ..Given::typed(name, value)
+                ..LineOption::typed(name, value)
             },
-            Found::Unknown => match foreign(name) {
-                Some(row) => Given {
+            Lookup::Unknown => match foreign(name) {
+                Some(row) => LineOption {
                     foreign: Some(row),
                     ..self.taking(row.takes, row.name, value)
                 },
@@ -175,20 +175,20 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
     }
 
     /// An option that the tables do not have. A word that is no option is read as its value.
-    fn unknown(&mut self, name: &str, value: Option<String>) -> Given {
+    fn unknown(&mut self, name: &str, value: Option<String>) -> LineOption {
         let next = self.word().is_some_and(|next| !next.starts_with('-'));
         let value = match value {
             None if next => self.next(),
             value => value,
         };
-        Given {
+        LineOption {
             trouble: Some(Trouble::Unknown),
-            ..Given::typed(name, value)
+            ..LineOption::typed(name, value)
         }
     }
 
     /// An option with its value, which may be the next word.
-    fn taking(&mut self, takes: Takes, name: &str, value: Option<String>) -> Given {
+    fn taking(&mut self, takes: Takes, name: &str, value: Option<String>) -> LineOption {
         let (value, trouble) = match (takes, value) {
             (Takes::Nothing, Some(value)) => (Some(value), Some(Trouble::UnwantedValue)),
             (Takes::Value, None) => match self.next() {
@@ -197,9 +197,9 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             },
             (_, value) => (value, None),
         };
-        Given {
+        LineOption {
             trouble,
-            ..Given::typed(name, value)
+            ..LineOption::typed(name, value)
         }
     }
 
@@ -208,9 +208,9 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
         let mut rest = letters.chars();
         while let Some(letter) = rest.next() {
             let Some(row) = short(self.table.0, self.table.1, letter) else {
-                let given = Given {
+                let given = LineOption {
                     trouble: Some(Trouble::Unknown),
-                    ..Given::typed(&letter.to_string(), None)
+                    ..LineOption::typed(&letter.to_string(), None)
                 };
                 self.push(given, from);
                 continue;
@@ -218,7 +218,7 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             let attached = Some(rest.as_str()).filter(|text| !text.is_empty());
             let attached = attached.map(String::from);
             let given = match row.takes() {
-                Takes::Nothing => Given::typed(row.name(), None),
+                Takes::Nothing => LineOption::typed(row.name(), None),
                 takes => self.taking(takes, row.name(), attached),
             };
             self.push(given, from);
@@ -228,8 +228,8 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
         }
     }
 
-    fn push(&mut self, given: Given, from: usize) {
-        self.given.push(Given {
+    fn push(&mut self, given: LineOption, from: usize) {
+        self.options.push(LineOption {
             words: from..self.at,
             ..given
         });
@@ -241,7 +241,7 @@ impl Line {
     /// not have stands before a word that is no option.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        self.given.iter().any(Given::is_guessed)
+        self.options.iter().any(LineOption::is_guessed)
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn shown(text: &str) -> Vec<String> {
-        let given = line(text).given;
+        let given = line(text).options;
         given
             .iter()
             .map(|one| format!("{}={}", one.name, one.value.as_deref().unwrap_or("-")))
@@ -310,8 +310,8 @@ mod tests {
     #[test]
     fn options_of_other_plugins() {
         let found = line("--container-im x --view y a");
-        let plugin = |given: &Given| given.foreign.map(|row| row.plugin);
-        let plugins: Vec<_> = found.given.iter().map(plugin).collect();
+        let plugin = |given: &LineOption| given.foreign.map(|row| row.plugin);
+        let plugins: Vec<_> = found.options.iter().map(plugin).collect();
         assert_eq!(plugins, [Some("Pyxis"), Some("uenv")]);
         assert_eq!(found.program, ["a"]);
         assert!(!found.is_unsure());
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_getopt_refuses() {
-        let trouble = |text: &str| line(text).given.pop().and_then(|given| given.trouble);
+        let trouble = |text: &str| line(text).options.pop().and_then(|given| given.trouble);
         assert_eq!(trouble("-n"), Some(Trouble::NoValue));
         assert_eq!(trouble("--label=x a"), Some(Trouble::UnwantedValue));
         assert_eq!(trouble("--foreign=x a"), Some(Trouble::Unknown));
@@ -337,7 +337,7 @@ mod tests {
         fn any_words_are_read(words in proptest::collection::vec("-{0,2}[a-zé=:]{0,8}", 0..8)) {
             let found = read(&words, Command::Srun, None);
             let mut last = 0;
-            for given in &found.given {
+            for given in &found.options {
                 proptest::prop_assert!(given.words.start >= last && given.words.end <= found.own_words);
                 last = given.words.start;
             }

@@ -2,7 +2,7 @@
 
 use berth_placement::{CoreSpec, Distribution, Level, MemPolicy, Mode};
 use berth_srun::options::{Command, variables};
-use berth_srun::reading::{Asked, Setting, read as asked};
+use berth_srun::reading::{Setting, SrunRequest, read as asked};
 use berth_srun::{Release, line};
 
 use super::Told;
@@ -28,7 +28,7 @@ pub(super) fn read(case: &Case, release: Release) -> Result<Told, String> {
         .map_err(|why| why.to_string())
 }
 
-fn told(asked: &Asked) -> Told {
+fn told(asked: &SrunRequest) -> Told {
     let number = |number: Option<u32>| number.map_or("-".into(), |number| number.to_string());
     let mut told = Told::from([
         ("tasks", asked.tasks().to_string()),
@@ -68,7 +68,7 @@ fn distribution(asked: &Distribution) -> String {
 }
 
 /// As `slurm_sprint_cpu_bind_type` has it.
-fn cpu_bind(asked: &Asked) -> String {
+fn cpu_bind(asked: &SrunRequest) -> String {
     let mut words = Vec::new();
     if asked.cpu_bind.verbose {
         words.push("verbose".to_string());
@@ -90,7 +90,7 @@ fn cpu_bind(asked: &Asked) -> String {
     }
 }
 
-fn list(asked: &Asked) -> Option<String> {
+fn list(asked: &SrunRequest) -> Option<String> {
     let text = match asked.cpu_bind.mode.as_ref()? {
         Mode::MapCpu(list) => joined(list.iter()),
         Mode::MapLdom(list) => joined(list.iter()),
@@ -124,7 +124,7 @@ pub(super) fn plain(list: &str) -> String {
 }
 
 /// The bits of `mem_bind_type`, and the list.
-fn mem_bind(asked: &Asked) -> String {
+fn mem_bind(asked: &SrunRequest) -> String {
     let bind = &asked.mem_bind;
     let (bits, list) = match &bind.policy {
         None => (0, String::new()),

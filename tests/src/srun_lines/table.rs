@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use berth_srun::Release;
-use berth_srun::options::{Command, Found, Row, Takes, long, of};
+use berth_srun::options::{Command, Lookup, Row, Takes, long, of};
 
 use crate::Cluster;
 
@@ -43,8 +43,8 @@ pub fn table_differences(cluster: &Cluster, release: Release) -> Vec<String> {
         for name in &names {
             // A name of another command or line may abbreviate one of this.
             let row = match long(command, Some(release), name) {
-                Found::Option(row) => Some(row.takes()),
-                Found::Ambiguous(_) | Found::Unknown => None,
+                Lookup::Option(row) => Some(row.takes()),
+                Lookup::Ambiguous(_) | Lookup::Unknown => None,
             };
             let found = takes(&says, name);
             if found != row {

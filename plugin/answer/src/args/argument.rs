@@ -2,8 +2,10 @@
 //! description.
 
 use berth_srun::OwnRequest;
-use berth_srun::line::Given;
-use berth_srun::options::{Command as Program, Foreign, Found, Own, Row, Takes, all_foreign, long};
+use berth_srun::line::LineOption;
+use berth_srun::options::{
+    Command as Program, Foreign, Lookup, Own, Row, Takes, all_foreign, long,
+};
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
@@ -80,9 +82,9 @@ fn with_values(row: &Row) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct RequestOptions {
     /// srun's, in their order, because srun reads them in that order.
-    pub(crate) slurms: Vec<Given>,
+    pub(crate) slurms: Vec<LineOption>,
     /// Those of other plugins. They are accepted, and a note names them.
-    pub(crate) foreign: Vec<Given>,
+    pub(crate) foreign: Vec<LineOption>,
     /// berth's own.
     pub(crate) own: OwnRequest,
 }
@@ -96,9 +98,9 @@ impl RequestOptions {
 
     /// Adds one of srun's by its long name.
     pub fn add(&mut self, name: &str, value: Option<&str>) {
-        if let Found::Option(row) = long(Program::Srun, None, name) {
+        if let Lookup::Option(row) = long(Program::Srun, None, name) {
             let value = value.map(String::from);
-            self.slurms.push(Given::typed(row.name(), value));
+            self.slurms.push(LineOption::typed(row.name(), value));
         }
     }
 }
@@ -125,14 +127,14 @@ impl FromArgMatches for RequestOptions {
             let values = matches.get_many::<String>(row.typed());
             for (at, value) in places.zip(values.into_iter().flatten()) {
                 let value = Some(value.clone()).filter(|_| row.takes() != Takes::Nothing);
-                slurms.push((at, Given::typed(row.typed(), value)));
+                slurms.push((at, LineOption::typed(row.typed(), value)));
             }
         }
         slurms.sort_by_key(|(at, _)| *at);
         let foreign = all_foreign().filter(|row| matches.contains_id(row.name));
-        let foreign = foreign.map(|row| Given {
+        let foreign = foreign.map(|row| LineOption {
             foreign: Some(row),
-            ..Given::typed(row.name, matches.get_one(row.name).cloned())
+            ..LineOption::typed(row.name, matches.get_one(row.name).cloned())
         });
         let mut own = OwnRequest::default();
         for option in Own::ALL {

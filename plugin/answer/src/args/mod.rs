@@ -11,7 +11,7 @@ mod values;
 use std::sync::OnceLock;
 
 use berth_srun::Release;
-use berth_srun::options::{Command as Program, Found, long};
+use berth_srun::options::{Command as Program, Lookup, long};
 use clap::builder::TypedValueParser;
 use clap::{Args, Command, ValueEnum};
 
@@ -20,7 +20,7 @@ pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, OwnedCores, Plan
 pub(crate) use refused::invalid;
 pub use refused::{in_one_line, shortened};
 pub use srun::{SrunOptions, as_getopt, ignored, one_number};
-pub(crate) use srun::{is_taken, quoted, refusal, word};
+pub(crate) use srun::{has_same_meaning, quoted, refusal, word};
 pub use values::of as values_of;
 
 /// A release line of Slurm; completions offer the names.
@@ -89,7 +89,7 @@ pub fn is_plans_own(name: &str) -> bool {
             .get_arguments()
             .filter_map(clap::Arg::get_all_aliases);
         let names = names.chain(aliases).flatten().map(String::from);
-        let is_slurms = |name: &String| long(Program::Srun, None, name) != Found::Unknown;
+        let is_slurms = |name: &String| long(Program::Srun, None, name) != Lookup::Unknown;
         names.filter(|name| !is_slurms(name)).collect()
     });
     own.iter().any(|known| known == name)

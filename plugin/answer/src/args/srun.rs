@@ -3,10 +3,10 @@
 
 use std::ops::Deref;
 
-use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, placing, short};
+use berth_srun::line::{LineOption, Trouble};
+use berth_srun::options::{Command as Program, Lookup, Row, Takes, long, of, placing, short};
 use berth_srun::reading::{Refused, read};
-use berth_srun::{Asked, Release};
+use berth_srun::{Release, SrunRequest};
 
 use super::refused::invalid;
 use crate::world::Standing;
@@ -14,16 +14,16 @@ use crate::world::Standing;
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
 pub struct SrunOptions {
-    asked: Asked,
+    request: SrunRequest,
     /// What it was read from.
-    kept: Vec<Given>,
+    options: Vec<LineOption>,
 }
 
 impl Deref for SrunOptions {
-    type Target = Asked;
+    type Target = SrunRequest;
 
-    fn deref(&self) -> &Asked {
-        &self.asked
+    fn deref(&self) -> &SrunRequest {
+        &self.request
     }
 }
 
@@ -33,36 +33,36 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses the options.
     pub fn of(
-        typed: &[Given],
+        typed: &[LineOption],
         on_line: &[String],
         standing: &Standing,
         release: Release,
     ) -> Result<Self, Refused> {
-        let mut kept = from_variables(on_line, standing, release);
-        kept.extend(typed.iter().map(|option| {
+        let mut options = from_variables(on_line, standing, release);
+        options.extend(typed.iter().map(|option| {
             let found = long(Program::Srun, Some(release), &option.name);
-            let known = matches!(found, Found::Option(found) if found.typed() == option.name);
-            Given {
+            let known = matches!(found, Lookup::Option(found) if found.typed() == option.name);
+            LineOption {
                 trouble: (!known).then_some(Trouble::Unknown),
                 ..option.clone()
             }
         }));
-        Self::read(kept, release)
+        Self::read(options, release)
     }
 
     /// The same step inside a job that passes these options on.
     ///
     /// # Errors
     /// Why srun refuses that line.
-    pub fn inside(&self, passed: Vec<Given>) -> Result<Self, Refused> {
-        let own = self.kept.iter().filter(|kept| !kept.is_jobs).cloned();
-        let kept: Vec<_> = passed.into_iter().chain(own).collect();
-        Self::read(kept, self.asked.release)
+    pub fn inside(&self, passed: Vec<LineOption>) -> Result<Self, Refused> {
+        let own = self.options.iter().filter(|one| !one.is_jobs).cloned();
+        let options: Vec<_> = passed.into_iter().chain(own).collect();
+        Self::read(options, self.request.release)
     }
 
     /// The options as they were met.
-    pub fn kept(&self) -> &[Given] {
-        &self.kept
+    pub fn options(&self) -> &[LineOption] {
+        &self.options
     }
 
     /// The same line with more options behind its own.
@@ -71,18 +71,18 @@ impl SrunOptions {
     /// Why srun refuses that line.
     pub fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
         let more = more.iter();
-        let more = more.map(|(name, value)| Given::typed(name, value.map(String::from)));
-        let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
-        Self::read(kept, self.asked.release)
+        let more = more.map(|(name, value)| LineOption::typed(name, value.map(String::from)));
+        let options: Vec<_> = self.options.iter().cloned().chain(more).collect();
+        Self::read(options, self.request.release)
     }
 
     /// srun's reading of options.
     ///
     /// # Errors
     /// Why srun refuses them.
-    pub fn read(kept: Vec<Given>, release: Release) -> Result<Self, Refused> {
-        let asked = read(kept.iter().map(Given::setting), release)?;
-        Ok(Self { asked, kept })
+    pub fn read(options: Vec<LineOption>, release: Release) -> Result<Self, Refused> {
+        let request = read(options.iter().map(LineOption::setting), release)?;
+        Ok(Self { request, options })
     }
 }
 
@@ -92,12 +92,12 @@ const NOT_OURS: [&str; 4] = ["cluster", "help", "usage", "version"];
 /// The options that `berth plan` takes, those that are shown first and in their order.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
     let all = of(Program::Srun, None).filter(|row| row.typed() == row.name());
-    let hidden = all.filter(|row| row.summary.is_empty() && is_taken(row.name()));
+    let hidden = all.filter(|row| row.summary.is_empty() && has_same_meaning(row.name()));
     placing().chain(hidden)
 }
 
 /// Whether an option of srun has the same meaning here.
-pub(crate) fn is_taken(name: &str) -> bool {
+pub(crate) fn has_same_meaning(name: &str) -> bool {
     !NOT_OURS.contains(&name)
 }
 
@@ -110,7 +110,7 @@ pub fn ignored() -> impl Iterator<Item = String> {
 /// The options that srun takes from variables: from the environment where the command runs on the
 /// node, and from those that stand before srun on a line. No option names the file of
 /// `SLURM_HOSTFILE`.
-fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<Given> {
+fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<LineOption> {
     let of_line = |name: &str| {
         let mut pairs = on_line.iter().filter_map(|word| word.split_once('='));
         pairs
@@ -124,7 +124,7 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
     berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
             let value = of_line(variable).or_else(|| of_environment(variable))?;
-            Some(Given::by_variable(variable, name, &value))
+            Some(LineOption::by_variable(variable, name, &value))
         })
         .collect()
 }
@@ -133,8 +133,8 @@ fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> 
 ///
 /// # Errors
 /// What to write instead.
-pub fn one_number(asked: &Asked) -> Result<(), String> {
-    let Some(range) = asked.nodes else {
+pub fn one_number(request: &SrunRequest) -> Result<(), String> {
+    let Some(range) = request.nodes else {
         return Ok(());
     };
     let count = || format!("a job has from 1 to {MOST_NODES} nodes");
@@ -176,8 +176,8 @@ pub(crate) fn quoted(value: &str) -> String {
 }
 
 /// An option of srun as it is typed, quoted for a shell.
-pub(crate) fn word(option: &Given) -> String {
-    let Found::Option(row) = long(Program::Srun, None, &option.name) else {
+pub(crate) fn word(option: &LineOption) -> String {
+    let Lookup::Option(row) = long(Program::Srun, None, &option.name) else {
         return String::new();
     };
     let value = option.value.as_deref();
@@ -204,7 +204,7 @@ pub(crate) fn refusal(why: &Refused) -> String {
 /// The name of an option's value, as help has it.
 fn value_name(name: &str) -> &'static str {
     match long(Program::Srun, None, name) {
-        Found::Option(row) if !row.summary.is_empty() => row.value_name,
+        Lookup::Option(row) if !row.summary.is_empty() => row.value_name,
         _ => "VALUE",
     }
 }

@@ -1,7 +1,7 @@
 //! The values of the options of `berth plan`: what --help, the man pages and the shells' completions show of them.
 //! Nothing is checked here; a test gives each to the command.
 
-use berth_srun::options::{Command, Found, Value, long, values};
+use berth_srun::options::{Command, Lookup, Value, long, values};
 
 /// Of `--numbering`.
 pub(super) const NUMBERING: &[&str] = &[
@@ -21,7 +21,7 @@ pub(super) const FIXES: &[&str] = &[
 /// The values of an option, by clap's name for it.
 pub fn of(option: &str) -> Vec<Value> {
     let described = |name| match long(Command::Srun, None, name) {
-        Found::Option(row) if row.typed() == name => row.values().collect(),
+        Lookup::Option(row) if row.typed() == name => row.values().collect(),
         _ => Vec::new(),
     };
     match option {

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::line::Given;
-use berth_srun::reading::{Asked, Refused};
+use berth_srun::line::LineOption;
+use berth_srun::reading::{Refused, SrunRequest};
 
 use super::command::{Command, Kind};
 use super::finding::{Finding, Repair};
@@ -25,9 +25,9 @@ pub(crate) struct Case<'a> {
     pub command: &'a Command,
     pub around: &'a Surroundings<'a>,
     /// srun's reading of it, without values that only the shell knows.
-    pub asked: Result<Asked, Refused>,
+    pub request: Result<SrunRequest, Refused>,
     /// The same of the job around it.
-    pub job: Option<Asked>,
+    pub job: Option<SrunRequest>,
     job_settings: Option<Settings>,
     settings: Settings,
 }
@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
             script,
             command,
             around,
-            asked: settings.read(around.release),
+            request: settings.read(around.release),
             job: asked,
             job_settings: job,
             settings,
@@ -72,7 +72,7 @@ impl<'a> Case<'a> {
 
     /// Why srun refuses it, if that does not depend on what only the shell knows.
     pub(crate) fn refused(&self) -> Option<&Refused> {
-        let refused = self.asked.as_ref().err()?;
+        let refused = self.request.as_ref().err()?;
         let is_sure = self.unknown().is_empty() && self.command.is_complete();
         (is_sure || refused.wrong_value().is_some()).then_some(refused)
     }
@@ -132,7 +132,7 @@ impl<'a> Case<'a> {
             "nodelist",
             "extra-node-info",
         ];
-        let asked = self.asked.as_ref().ok()?;
+        let asked = self.request.as_ref().ok()?;
         let range = |nodes: berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);
         let by_nodes = asked.ntasks.is_none() && asked.nodes.is_some_and(range);
         (self.knows(&names) && !by_nodes).then(|| asked.tasks())
@@ -140,7 +140,7 @@ impl<'a> Case<'a> {
 
     /// The number of nodes, if it can be read: the largest of a range, and 1 where no option gives it.
     pub(crate) fn nodes(&self) -> Option<u32> {
-        let asked = self.asked.as_ref().ok()?;
+        let asked = self.request.as_ref().ok()?;
         let nodes = asked.nodes.map_or(Some(1), |nodes| nodes.most);
         nodes.filter(|_| self.knows(&["nodes", "nodelist"]) && asked.nodelist.is_none())
     }
@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
         if !self.knows(&["cpus-per-task"]) || job.is_some_and(|job| job.is_none()) {
             return None;
         }
-        let own = self.asked.as_ref().ok()?.cpus_per_task;
+        let own = self.request.as_ref().ok()?.cpus_per_task;
         let of_job = self.job.as_ref().and_then(|job| job.cpus_per_task);
         Some(own.or(of_job).unwrap_or(1))
     }
@@ -160,7 +160,7 @@ impl<'a> Case<'a> {
     /// value is a shell variable.
     pub(crate) fn job_option(&self, name: &str) -> Option<Option<&str>> {
         let job = self.script.job.as_ref()?;
-        let given = job.given(name)?;
+        let given = job.option(name)?;
         let value = given.value.as_deref().unwrap_or_default();
         Some((!job.is_computed(given)).then_some(value))
     }
@@ -191,8 +191,8 @@ impl<'a> Case<'a> {
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(crate) fn options(&self) -> Option<Vec<Given>> {
-        self.settings.kept(self.command)
+    pub(crate) fn options(&self) -> Option<Vec<LineOption>> {
+        self.settings.plan_options(self.command)
     }
 
     /// The job as a line: the one around this step, or the command itself. `None` means that only the
@@ -240,7 +240,7 @@ impl<'a> Case<'a> {
 
     /// Takes an option away.
     pub(crate) fn remove(&self, name: &str) -> Option<Repair> {
-        let given = self.command.given(name)?;
+        let given = self.command.option(name)?;
         self.command.remove(&self.script.text, given)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_srun::Line;
-use berth_srun::line::{Given, Trouble, read};
+use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::Command as Program;
 
 use super::finding::{Edit, Repair, replaced};
@@ -73,7 +73,7 @@ impl Command {
     pub(crate) fn is_complete(&self) -> bool {
         let own = self.words.iter().take(self.line.own_words);
         // A value in a word of its own is one option's, however many words it becomes.
-        let given = &self.line.given;
+        let given = &self.line.options;
         let is_value = |at: usize| given.iter().any(|given| given.words.contains(&at));
         let mut loose = own.enumerate();
         let program = self.program().first();
@@ -97,20 +97,20 @@ impl Command {
     }
 
     /// The option that counts of that name.
-    pub(crate) fn given(&self, name: &str) -> Option<&Given> {
-        let mut all = self.line.given.iter().rev();
+    pub(crate) fn option(&self, name: &str) -> Option<&LineOption> {
+        let mut all = self.line.options.iter().rev();
         all.find(|given| given.name == name && given.trouble != Some(Trouble::Unknown))
     }
 
     /// Whether an option's value is known only when the script runs.
-    pub(crate) fn is_computed(&self, given: &Given) -> bool {
+    pub(crate) fn is_computed(&self, given: &LineOption) -> bool {
         let words = self.words.get(given.words.clone()).unwrap_or_default();
         words.iter().any(|word| word.is_computed)
     }
 
     /// Puts words behind the last option.
     pub(crate) fn insert(&self, words: &str) -> Option<Repair> {
-        let last = self.line.given.iter().map(|given| given.words.end).max();
+        let last = self.line.options.iter().map(|given| given.words.end).max();
         let word = match last {
             Some(end) => self.words.get(end.checked_sub(1)?)?,
             None => &self.name,
@@ -120,7 +120,7 @@ impl Command {
     }
 
     /// Gives an option another value.
-    pub(crate) fn revalue(&self, text: &[u8], given: &Given, value: &str) -> Option<Repair> {
+    pub(crate) fn revalue(&self, text: &[u8], given: &LineOption, value: &str) -> Option<Repair> {
         let old = given.value.as_deref()?;
         let word = self.words.get(given.words.end.checked_sub(1)?)?;
         // Quotes around a value stay.
@@ -134,9 +134,9 @@ impl Command {
 
     /// Takes an option away, with the blanks before it on its line. Letters that share a word stay
     /// together.
-    pub(crate) fn remove(&self, text: &[u8], given: &Given) -> Option<Repair> {
-        let same = |other: &&Given| other.words.start == given.words.start;
-        let is_alone = self.line.given.iter().filter(same).count() == 1;
+    pub(crate) fn remove(&self, text: &[u8], given: &LineOption) -> Option<Repair> {
+        let same = |other: &&LineOption| other.words.start == given.words.start;
+        let is_alone = self.line.options.iter().filter(same).count() == 1;
         is_alone.then_some(())?;
         let words = self.words.get(given.words.clone())?;
         words.iter().map(|word| without(text, word)).collect()
@@ -145,11 +145,11 @@ impl Command {
     /// Sets options, each of which is one word: a new value where the option stands, else the word at the end.
     pub(crate) fn set(&self, text: &[u8], options: &[String]) -> Option<Repair> {
         let line = read(options, Program::Srun, None);
-        let one = |(option, word): (&Given, &String)| match self.given(&option.name) {
+        let one = |(option, word): (&LineOption, &String)| match self.option(&option.name) {
             Some(given) => self.revalue(text, given, option.value.as_deref()?),
             None => self.insert(word),
         };
-        let edits: Option<Vec<_>> = line.given.iter().zip(options).map(one).collect();
+        let edits: Option<Vec<_>> = line.options.iter().zip(options).map(one).collect();
         edits.map(|edits| edits.concat())
     }
 }

@@ -108,7 +108,7 @@ fn is_whole_there(script: &Script, around: &Surroundings<'_>) -> bool {
     if !threads && !lines().flat_map(|one| &one.words).any(matters) {
         return false;
     }
-    let mut named = lines().filter_map(|one| one.given("partition"));
+    let mut named = lines().filter_map(|one| one.option("partition"));
     let partition = named.find_map(|given| given.value.as_deref());
     let config = around.world.standing(LIVE, Some(LIVE)).cluster;
     let config = config.and_then(Result::ok);

@@ -28,7 +28,7 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Result<Question, StepAn
     let known = || Some((case.options()?, case.job_line()?));
     let known = known().filter(|_| case.knows(&Own::ALL.map(|own| own.name)));
     let (mut options, job) = known.ok_or_else(|| unknown(case))?;
-    let beside = place.args.srun.kept().iter();
+    let beside = place.args.srun.options().iter();
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
     let mut args = place.args.clone();
     let typed = &mut args.typed;

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use berth_srun::Line;
-use berth_srun::line::{Given, Trouble, read};
-use berth_srun::options::{Command as Program, Found, Takes, long};
+use berth_srun::line::{LineOption, Trouble, read};
+use berth_srun::options::{Command as Program, Lookup, Takes, long};
 
 use super::command::{Command, Kind, Variable, Variables};
 use super::foreign::{Foreign, System};
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             variables: around
                 .variables
                 .iter()
-                .filter_map(|text| found(text))
+                .filter_map(|text| preset_variable(text))
                 .collect(),
             documents: Vec::new(),
             written: BTreeMap::new(),
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         program: Program,
         input: Option<usize>,
     ) {
-        let wrapped = command.given("wrap").and_then(|given| {
+        let wrapped = command.option("wrap").and_then(|given| {
             let word = command.words.get(given.words.end.checked_sub(1)?)?;
             let value = given.value.as_deref()?;
             self.inside(word, value)
@@ -313,18 +313,18 @@ impl<'a> Reader<'a> {
 /// program: what follows is not known. If the nearest option has a value, the word is meant as one.
 fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
     let program = kind.program();
-    let guessed = |given: &Given| {
+    let guessed = |given: &LineOption| {
         let near = || nearest(&given.name, program, release);
         let row = || match long(program, Some(release), near()?) {
-            Found::Option(row) => Some(row.takes()),
+            Lookup::Option(row) => Some(row.takes()),
             _ => None,
         };
         let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
         is_guess && row() != Some(Takes::Value)
     };
-    if let Some(at) = line.given.iter().position(guessed) {
-        line.given.truncate(at + 1);
-        line.own_words = line.given.last().map_or(0, |given| given.words.end);
+    if let Some(at) = line.options.iter().position(guessed) {
+        line.options.truncate(at + 1);
+        line.own_words = line.options.last().map_or(0, |given| given.words.end);
     }
 }
 
@@ -340,7 +340,7 @@ fn assigned(word: &Word) -> Option<(String, Variable)> {
 }
 
 /// A variable that is set before the text begins.
-fn found(text: &str) -> Option<(String, Variable)> {
+fn preset_variable(text: &str) -> Option<(String, Variable)> {
     let (name, value) = assignment(text)?;
     let value = Variable {
         value: value.into(),

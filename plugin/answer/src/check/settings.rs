@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use berth_srun::Release;
-use berth_srun::line::{Given, Trouble};
+use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Own, passed_by, variables};
-use berth_srun::reading::{Asked, Refused, read, selection};
+use berth_srun::reading::{Refused, SrunRequest, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
 use super::command::{Command, Kind, Variables};
@@ -15,7 +15,7 @@ use crate::plan::controller::passed_by_variables;
 /// The options of a command, as far as they are known; the last of a name counts.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
-    all: Vec<Given>,
+    all: Vec<LineOption>,
     /// Options whose values only the shell knows.
     pub unknown: BTreeSet<String>,
 }
@@ -24,7 +24,7 @@ impl Settings {
     /// Those of its own words.
     pub(super) fn of(command: &Command) -> Self {
         let mut own = Self::default();
-        for given in &command.line.given {
+        for given in &command.line.options {
             let known = |text: &String| known_value(text, &command.variables);
             let value = match command.is_computed(given) {
                 true => given.value.as_ref().and_then(known),
@@ -34,7 +34,7 @@ impl Settings {
                 own.unknown.insert(given.name.clone());
                 continue;
             }
-            own.all.push(Given {
+            own.all.push(LineOption {
                 value,
                 words: 0..0,
                 ..given.clone()
@@ -54,7 +54,7 @@ impl Settings {
 
     /// Adds `--exclusive`, an option of `berth check`.
     pub(super) fn add_exclusive(&mut self) {
-        self.all.push(Given::typed("exclusive", None));
+        self.all.push(LineOption::typed("exclusive", None));
     }
 
     /// Adds options that override those before.
@@ -93,18 +93,18 @@ impl Settings {
                 continue;
             };
             self.unknown.remove(name);
-            let kept = Given::by_variable(variable, name, &value);
+            let kept = LineOption::by_variable(variable, name, &value);
             self.all.push(kept);
         }
     }
 
     /// The option of a name that counts.
-    pub(super) fn last(&self, name: &str) -> Option<&Given> {
+    pub(super) fn last(&self, name: &str) -> Option<&LineOption> {
         self.all.iter().rfind(|one| one.name == name)
     }
 
     /// Those that a table has; others may be a plugin's.
-    fn slurms(&self) -> impl Iterator<Item = &Given> {
+    fn slurms(&self) -> impl Iterator<Item = &LineOption> {
         let all = self.all.iter();
         all.filter(|one| one.trouble != Some(Trouble::Unknown))
     }
@@ -113,12 +113,12 @@ impl Settings {
     ///
     /// # Errors
     /// Why srun refuses them.
-    pub(super) fn read(&self, release: Release) -> Result<Asked, Refused> {
-        read(self.slurms().map(Given::setting), release)
+    pub(super) fn read(&self, release: Release) -> Result<SrunRequest, Refused> {
+        read(self.slurms().map(LineOption::setting), release)
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(super) fn kept(&self, command: &Command) -> Option<Vec<Given>> {
+    pub(super) fn plan_options(&self, command: &Command) -> Option<Vec<LineOption>> {
         self.is_known(command).then_some(())?;
         Some(self.slurms().cloned().collect())
     }
@@ -135,7 +135,7 @@ impl Settings {
             Own::named(name).is_some()
         };
         let all = self.all.iter();
-        let concerns = |one: &&Given| selection::concerns(&one.name) || is_own(&one.name);
+        let concerns = |one: &&LineOption| selection::concerns(&one.name) || is_own(&one.name);
         let words = all.filter(concerns).map(|one| match &one.value {
             Some(value) => format!("--{}={value}", one.name),
             None => format!("--{}", one.name),
@@ -164,7 +164,7 @@ fn known_value(text: &str, variables: &Variables) -> Option<String> {
 /// Whether a default for one of berth's own options holds.
 fn is_default(own: Own, command: &Command, job: Option<&Settings>) -> bool {
     let typed = Own::ALL.into_iter().filter_map(|one| {
-        let value = command.given(one.name)?.value.as_deref();
+        let value = command.option(one.name)?.value.as_deref();
         Some(Typed::of(one, value.unwrap_or_default()))
     });
     let typed: Vec<_> = typed.collect();

@@ -3,8 +3,8 @@
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
 use berth_placement::sets::nearest::LONGEST;
-use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, long, nearest, variables};
+use berth_srun::line::{LineOption, Trouble};
+use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
@@ -20,9 +20,9 @@ pub struct JobLine {
     pub program: Program,
     pub wanted: Selection,
     /// Its options, as they were given.
-    pub given: Vec<Given>,
+    pub options: Vec<LineOption>,
     /// Its options that are none of Slurm's.
-    pub foreign: Vec<Given>,
+    pub foreign: Vec<LineOption>,
     pub script: Script,
 }
 
@@ -52,20 +52,20 @@ pub enum Script {
 impl JobLine {
     /// An option of berth's own, which the job's steps take over.
     pub(crate) fn own(&self, name: &str) -> Option<&str> {
-        let is_own = |given: &&Given| {
+        let is_own = |given: &&LineOption| {
             let sure = given.name.strip_prefix("berth-");
             sure.unwrap_or(&given.name) == name
         };
-        self.given.iter().rfind(is_own)?.value.as_deref()
+        self.options.iter().rfind(is_own)?.value.as_deref()
     }
 
     /// The variables that its command takes options from.
     pub(crate) fn variables(&self) -> Option<Fact> {
-        let pair = |given: &Given| {
+        let pair = |given: &LineOption| {
             let value = given.value.as_deref().unwrap_or_default();
             Some(format!("{}={value}", given.variable.as_ref()?))
         };
-        let pairs: Vec<_> = self.given.iter().filter_map(pair).collect();
+        let pairs: Vec<_> = self.options.iter().filter_map(pair).collect();
         let source = format!("variables that {} reads", self.program.name());
         let found = || Fact::new("options", pairs.join(" "), By::Found, source);
         (!pairs.is_empty()).then(found)
@@ -99,17 +99,19 @@ pub(crate) fn read(
     given.extend(
         variables(program, release)
             .filter(|_| program != Program::Srun)
-            .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
+            .filter_map(|(name, option)| {
+                Some(LineOption::by_variable(name, option, &variable(name)?))
+            }),
     );
-    given.append(&mut line.given);
+    given.append(&mut line.options);
     let (others, own): (Vec<_>, Vec<_>) = given
         .into_iter()
         .partition(|given| is_foreign(given, program, release));
-    line.given = own;
-    if let Some(why) = two_names::why(&line.given) {
+    line.options = own;
+    if let Some(why) = two_names::why(&line.options) {
         return Err(failed(&why));
     }
-    if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
+    if let Some(wrong) = line.options.iter().find(|given| given.trouble.is_some()) {
         let near = nearest(&wrong.name, program, release);
         let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
         let why = match &wrong.trouble {
@@ -120,7 +122,7 @@ pub(crate) fn read(
     }
     Ok(JobLine {
         wanted: wanted(&line, program, release)?,
-        given: line.given,
+        options: line.options,
         foreign: others,
         program,
         script,
@@ -147,7 +149,7 @@ pub(crate) fn wanted(
 
 /// The script of an sbatch line.
 fn of_sbatch(line: &Line, world: &dyn World) -> Script {
-    let wrapped = line.given.iter().rfind(|given| given.name == "wrap");
+    let wrapped = line.options.iter().rfind(|given| given.name == "wrap");
     if let Some(text) = wrapped.and_then(|given| given.value.as_ref()) {
         return Script::Read {
             name: "--wrap".into(),
@@ -157,7 +159,7 @@ fn of_sbatch(line: &Line, world: &dyn World) -> Script {
     let Some(name) = line.program.first() else {
         return Script::Unread("sbatch reads the script from stdin".into());
     };
-    let moves = || line.given.iter().any(|given| given.name == "chdir");
+    let moves = || line.options.iter().any(|given| given.name == "chdir");
     match world.script(name) {
         ScriptFile::Text(text) => Script::Read {
             name: name.clone(),
@@ -175,7 +177,7 @@ fn of_sbatch(line: &Line, world: &dyn World) -> Script {
 }
 
 /// The options of a script's `#SBATCH` lines.
-fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
+fn directed(script: &[u8], release: Release) -> Result<Vec<LineOption>, NoAnswer> {
     let mut all = Vec::new();
     for directive in directives(script) {
         if directive.begins_component {
@@ -189,14 +191,14 @@ fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
             return Err(NoAnswer::Usage(why));
         }
         let words: Vec<_> = directive.words.iter().map(|word| &*word.text).collect();
-        all.extend(line::read(&words, Program::Sbatch, Some(release)).given);
+        all.extend(line::read(&words, Program::Sbatch, Some(release)).options);
     }
     Ok(all)
 }
 
 /// Whether an option can only be another plugin's: no command of Slurm's has it, nor one that is
 /// spelt nearly so.
-pub(crate) fn is_foreign(given: &Given, program: Program, release: Release) -> bool {
+pub(crate) fn is_foreign(given: &LineOption, program: Program, release: Release) -> bool {
     let name = &given.name;
     if given.foreign.is_some() {
         return given.trouble.is_none();
@@ -214,7 +216,7 @@ pub(crate) fn is_foreign(given: &Given, program: Program, release: Release) -> b
 fn is_slurms(name: &str) -> bool {
     let all = [Program::Srun, Program::Sbatch, Program::Salloc];
     all.iter()
-        .any(|program| long(*program, None, name) != Found::Unknown)
+        .any(|program| long(*program, None, name) != Lookup::Unknown)
 }
 
 /// A program's name without its folder.

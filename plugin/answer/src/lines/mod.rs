@@ -1,10 +1,10 @@
 //! Lines of Slurm's commands: srun's own, and those that make a job. They are read into what the rest of a question
 //! needs; nothing is planned here.
 
-pub(crate) mod given;
 pub(crate) mod job;
 mod mpirun;
 mod no_answer;
+pub(crate) mod plan_args;
 pub(crate) mod srun;
 
 pub use job::Script;

@@ -24,7 +24,7 @@ pub(super) fn is_one(word: &str) -> bool {
 
 /// The options of an mpirun that number and place its tasks.
 #[derive(Default)]
-struct Asked {
+struct MpirunOptions {
     tasks: Option<String>,
     map: Option<String>,
     rank: Option<String>,
@@ -42,30 +42,30 @@ pub(super) fn as_srun(words: &[String]) -> Result<Vec<String>, NoAnswer> {
             "an mpirun of several programs (:)".into(),
         ));
     }
-    let asked = read(words)?;
-    let Some(tasks) = asked.tasks else {
+    let options = read(words)?;
+    let Some(tasks) = options.tasks else {
         let why = "mpirun without -n, which starts a task on each slot; give -n";
         return Err(NoAnswer::NotModelled(why.into()));
     };
     // With no word at all Open MPI maps by slot, and binds two tasks to cores, more to NUMA nodes.
-    let by_default = asked.bind.is_none().then(|| "slot".to_string());
-    let mut map = asked.map.or(by_default);
-    if asked.counts_threads {
+    let by_default = options.bind.is_none().then(|| "slot".to_string());
+    let mut map = options.map.or(by_default);
+    if options.counts_threads {
         map = Some(map.unwrap_or_else(|| "core".into()) + ":hwtcpus");
     }
     let mut all = vec![format!("--ntasks={tasks}")];
     let named = [
         ("map-by", map),
-        ("rank-by", asked.rank),
-        ("bind-to", asked.bind),
+        ("rank-by", options.rank),
+        ("bind-to", options.bind),
     ];
     let named = named.into_iter();
     all.extend(named.filter_map(|(name, value)| Some(format!("--{name}={}", value?))));
     Ok(all)
 }
 
-fn read(words: &[String]) -> Result<Asked, NoAnswer> {
-    let mut asked = Asked::default();
+fn read(words: &[String]) -> Result<MpirunOptions, NoAnswer> {
+    let mut options = MpirunOptions::default();
     let mut words = words.iter().peekable();
     while let Some(word) = words.next_if(|word| word.starts_with('-')) {
         let option = word.trim_start_matches('-');
@@ -81,12 +81,12 @@ fn read(words: &[String]) -> Result<Asked, NoAnswer> {
                 .ok_or_else(lacks)
         };
         match name {
-            "n" | "np" | "c" => asked.tasks = Some(value()?),
-            "map-by" => asked.map = Some(value()?),
-            "rank-by" => asked.rank = Some(value()?),
-            "bind-to" => asked.bind = Some(value()?),
-            "N" | "npernode" => asked.map = Some(format!("ppr:{}:node", value()?)),
-            "use-hwthread-cpus" => asked.counts_threads = true,
+            "n" | "np" | "c" => options.tasks = Some(value()?),
+            "map-by" => options.map = Some(value()?),
+            "rank-by" => options.rank = Some(value()?),
+            "bind-to" => options.bind = Some(value()?),
+            "N" | "npernode" => options.map = Some(format!("ppr:{}:node", value()?)),
+            "use-hwthread-cpus" => options.counts_threads = true,
             _ => {
                 let is_in = |names: &&str| has_word(names, name);
                 let Some(count) = OTHERS.iter().position(is_in) else {
@@ -97,7 +97,7 @@ fn read(words: &[String]) -> Result<Asked, NoAnswer> {
             }
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, taken apart. The shell's own part,
 //! the program and everything behind it are left out. The line of an sbatch or salloc is that of a job.
 
-use berth_srun::line::{Given, Line, Trouble, read};
+use berth_srun::line::{Line, LineOption, Trouble, read};
 use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
@@ -16,7 +16,7 @@ use crate::shell::{Word, assignment, scan};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WholeLine {
     /// The options of its step.
-    pub options: Vec<Given>,
+    pub options: Vec<LineOption>,
     /// The assignments before its command: `NAME=VALUE`.
     pub variables: Vec<String>,
     /// What to say about it.
@@ -77,7 +77,7 @@ fn no_program(text: &str) -> NoAnswer {
 fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeLine, NoAnswer> {
     let own = &words[1..];
     let line = read(own, program, Some(release));
-    for given in &line.given {
+    for given in &line.options {
         faultless(given, program, release)?;
     }
     not_planned(&line, program)?;
@@ -115,21 +115,21 @@ fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoAnswer> {
 }
 
 /// The options of a step, from the words behind srun.
-fn of_step(own: &[String], release: Release) -> Result<Vec<Given>, NoAnswer> {
+fn of_step(own: &[String], release: Release) -> Result<Vec<LineOption>, NoAnswer> {
     let line = read(own, Program::Srun, Some(release));
     if line.more {
         return Err(NoAnswer::NotModelled(
             "a step of several components (:)".into(),
         ));
     }
-    for given in &line.given {
+    for given in &line.options {
         faultless(given, Program::Srun, release)?;
     }
-    if let Some(why) = two_names::why(&line.given) {
+    if let Some(why) = two_names::why(&line.options) {
         return Err(NoAnswer::Usage(format!("srun: {why}")));
     }
     not_planned(&line, Program::Srun)?;
-    Ok(line.given)
+    Ok(line.options)
 }
 
 /// Assignments before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
@@ -140,7 +140,7 @@ fn variables(before: &[Word]) -> Vec<String> {
 }
 
 /// Whether an option can be read here, apart from its value.
-fn faultless(given: &Given, program: Program, release: Release) -> Result<(), NoAnswer> {
+fn faultless(given: &LineOption, program: Program, release: Release) -> Result<(), NoAnswer> {
     let name = &given.name;
     let shown = if name.chars().count() == 1 {
         format!("-{name}")
@@ -162,7 +162,7 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
         Some(Trouble::Unknown) => {
             let later = options::long(program, None, name);
             let since = match later {
-                options::Found::Option(_) => format!("; Slurm {release} does not have it"),
+                options::Lookup::Option(_) => format!("; Slurm {release} does not have it"),
                 _ => String::new(),
             };
             let near = options::nearest(name, program, release)
@@ -197,7 +197,7 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
 fn not_planned(line: &Line, program: Program) -> Result<(), NoAnswer> {
     let shows = ["help", "usage", "version", "autocomplete"];
     match line
-        .given
+        .options
         .iter()
         .find(|given| shows.contains(&given.name.as_str()))
     {
@@ -217,7 +217,7 @@ mod tests {
     /// The parts of a line, with `job:` before that of its job.
     fn parts(text: &str) -> Result<String, NoAnswer> {
         let line = whole_line(text, Release::V22_05)?;
-        let option = |given: Given| match given.value {
+        let option = |given: LineOption| match given.value {
             Some(value) => format!("--{}={value}", given.name),
             None => format!("--{}", given.name),
         };

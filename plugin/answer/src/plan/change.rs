@@ -91,7 +91,7 @@ pub fn changes(of: Answered<'_>) -> Vec<Change> {
         let Ok(Ok(then)) = step(&changed, on) else {
             continue;
         };
-        let holds = |effect: &&Effect| is_seen(**effect, on, now, &then);
+        let holds = |effect: &&Effect| has_effect(**effect, on, now, &then);
         if let Some(effect) = effects.iter().find(holds) {
             let options: Vec<_> = added.iter().map(spelled).collect();
             kept.push(Change {
@@ -285,7 +285,7 @@ fn widest(planned: &Planned, on: &Node) -> Option<u32> {
 }
 
 /// Whether the new plan differs in the way that is said.
-fn is_seen(effect: Effect, on: &Node, now: &PlannedStep, then: &PlannedStep) -> bool {
+fn has_effect(effect: Effect, on: &Node, now: &PlannedStep, then: &PlannedStep) -> bool {
     let every = |step: &PlannedStep, holds: &dyn Fn(&Planned, &TaskPlan) -> bool| {
         let mut planned = step.plans.iter();
         planned.all(|one| one.plan.tasks.iter().all(|task| holds(one, task)))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_placement::controller::select::options::LineOptions;
-use berth_placement::request::cpuset::{Attributes, Choice, Given};
+use berth_placement::request::cpuset::{Attributes, Choice, ExistingCpuset};
 use berth_placement::sets::count::counted;
 use berth_placement::{
     ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset,
@@ -16,7 +16,7 @@ use crate::question::Question;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.
-    pub fn asked_cpuset(&self) -> Option<StepCpuset> {
+    pub fn effective_cpuset(&self) -> Option<StepCpuset> {
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
                 is_count_typed: self.types_ncpus() || asked.ncpus != self.ncpus_of_line(),
@@ -52,7 +52,7 @@ impl Question {
     }
 
     /// The site's cpuset that a request names.
-    fn of_site(&self, asked: &CpusetRequest) -> Option<Given> {
+    fn of_site(&self, asked: &CpusetRequest) -> Option<ExistingCpuset> {
         let CpusetRequest::Static(named) = asked else {
             return None;
         };
@@ -61,7 +61,7 @@ impl Question {
         let mems = CpuSet::from_list(&set.mems).ok();
         let options = format!("CPUSET_OPTIONS={}", set.options);
         let options = options.parse().ok().filter(|_| !set.options.is_empty());
-        Some(Given {
+        Some(ExistingCpuset {
             asked: asked.clone(),
             cpus: CpuSet::from_list(&set.cpus).ok()?,
             mems: mems.map(|mems| mems.iter().map(|node| NumaId(node.0)).collect()),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::conf::Config;
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
 
 use crate::args::SrunOptions;
 use crate::lines::job::JobLine;
-use crate::question::{ByDefault, GivenBy, Question};
+use crate::question::{ByDefault, DefaultSource, Question};
 use crate::world::LIVE;
 
 /// What stands around a request that an option of berth's own can come from.
@@ -79,8 +79,8 @@ impl Question {
             return Ok(());
         };
         let by = match around.of_job(name) {
-            Some(_) => GivenBy::Job,
-            None => GivenBy::Variable(name),
+            Some(_) => DefaultSource::Job,
+            None => DefaultSource::Variable(name),
         };
         let read = self.typed.set(own, &text);
         read.map_err(|why| format!("{by}: {why}"))?;
@@ -111,8 +111,8 @@ impl Question {
 
     /// This request without a `-c` that srun has taken over from its job.
     pub(super) fn without_cpus_of_job(&self) -> Self {
-        let is_jobs = |kept: &&Given| kept.is_jobs && kept.name == "cpus-per-task";
-        let own = self.srun.kept().iter().filter(|kept| !is_jobs(kept));
+        let is_jobs = |kept: &&LineOption| kept.is_jobs && kept.name == "cpus-per-task";
+        let own = self.srun.options().iter().filter(|kept| !is_jobs(kept));
         let srun = SrunOptions::read(own.cloned().collect(), self.srun.release);
         Self {
             srun: srun.unwrap_or_else(|_| self.srun.clone()),
@@ -154,7 +154,7 @@ impl Question {
         if self.standing.job.is_some() {
             return self.standing.variable("SLURM_JOB_PARTITION");
         }
-        let mut kept = self.srun.kept().iter();
+        let mut kept = self.srun.options().iter();
         kept.rfind(|kept| kept.name == "partition")?.value.clone()
     }
 }

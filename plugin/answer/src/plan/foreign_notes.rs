@@ -1,10 +1,10 @@
 //! Notes name the options that a plan passes over: those of other plugins, and those by which slurmctld may choose
 //! other nodes.
 
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::reading::selection::chooses_nodes;
 
-use super::controller::is_asked;
+use super::controller::uses_controller;
 use crate::question::Question;
 use crate::text;
 
@@ -38,11 +38,11 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
 /// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
 pub(super) fn of_nodes(args: &Question) -> Option<String> {
     let job = args.job_line().and_then(Result::ok);
-    let of_job = job.iter().flat_map(|job| &job.given);
-    let own = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
+    let of_job = job.iter().flat_map(|job| &job.options);
+    let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
     let all = of_job
         .chain(own)
-        .filter(|_| args.only_job || is_asked(args));
+        .filter(|_| args.only_job || uses_controller(args));
     let all =
         all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
     let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();
@@ -60,7 +60,7 @@ pub(super) fn of_nodes(args: &Question) -> Option<String> {
     (!names.is_empty()).then_some(note)
 }
 
-fn named(option: &Given, name: &str) -> String {
+fn named(option: &LineOption, name: &str) -> String {
     match option.foreign {
         Some(_) => format!("{name} is not Slurm's own option but another plugin's"),
         None => format!("{name} is taken for another plugin's option"),
@@ -68,7 +68,7 @@ fn named(option: &Given, name: &str) -> String {
 }
 
 /// `--container-image (Pyxis)`, or `--foo with the value "bar"`.
-fn shown(option: &Given) -> String {
+fn shown(option: &LineOption) -> String {
     let name = text::short(&option.name);
     match (option.foreign, &option.value) {
         (Some(row), _) => format!("--{name} ({})", row.plugin),

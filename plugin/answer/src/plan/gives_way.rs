@@ -39,17 +39,17 @@ struct Chooses {
 
 /// What chooses the CPUs; what decides stands first.
 fn chosen(args: &Question, bind: &CpuBind) -> impl Iterator<Item = Chooses> {
-    let binding = args.asked_binding(bind);
+    let binding = args.effective_binding(bind);
     let binding = binding.filter(|binding| binding.strategy != Strategy::None);
     let binding = binding.map(|one| Chooses {
         options: &[Own::Binding],
         text: format!("--binding={one}"),
     });
-    let mapping = args.asked_mapping().map(|one| Chooses {
+    let mapping = args.effective_mapping().map(|one| Chooses {
         options: &[Own::MapBy, Own::RankBy, Own::BindTo],
         text: one.to_string(),
     });
-    let near = args.asked_near().map(|one| Chooses {
+    let near = args.effective_near().map(|one| Chooses {
         options: &[Own::Near],
         text: format!("--near={one}"),
     });
@@ -82,7 +82,7 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     let Chooses { options, text } = chosen(args, bind).next()?;
     let by_cpu_bind = args.srun.level_from == Some(LevelFrom::CpuBind);
     let level = bind.level.filter(|_| by_cpu_bind)?;
-    let mut kept = args.srun.kept().iter();
+    let mut kept = args.srun.options().iter();
     let is_typed = kept.any(|one| one.name == "cpu-bind" && one.variable.is_none());
     let counts = level == Level::Threads && options == [Own::Near];
     (!counts && is_typed).then(|| GivesWay {

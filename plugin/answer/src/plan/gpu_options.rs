@@ -7,7 +7,7 @@ use berth_placement::sets::count::counted;
 use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node};
 use berth_srun::Release;
 
-use super::controller::is_asked;
+use super::controller::uses_controller;
 use super::step::{Answered, Planned};
 use crate::question::Question;
 use crate::text;
@@ -40,10 +40,10 @@ struct Options(Vec<(&'static str, String)>);
 
 impl Options {
     /// Those of the request; its job passes the others on.
-    fn given(args: &Question, names: &[&'static str]) -> Self {
-        let own = args.srun.kept();
+    fn named(args: &Question, names: &[&'static str]) -> Self {
+        let own = args.srun.options();
         let job = args.job_line().and_then(Result::ok);
-        let of_job = job.map(|job| job.given.clone()).unwrap_or_default();
+        let of_job = job.map(|job| job.options.clone()).unwrap_or_default();
         let value = |name: &'static str| {
             let typed = own.iter().rfind(|kept| kept.name == name);
             let typed = typed.map(|kept| kept.value.clone());
@@ -56,7 +56,7 @@ impl Options {
 
     /// Those that give the step GPUs.
     fn of(args: &Question) -> Self {
-        let Self(mut all) = Self::given(args, OPTIONS);
+        let Self(mut all) = Self::named(args, OPTIONS);
         let has_list = |name: &str| ["gres", "tres-per-task"].contains(&name);
         all.retain(|(name, value)| !has_list(name) || gpus_of_gres(value).is_some());
         Self(all)
@@ -155,7 +155,7 @@ fn reading(release: Release) -> Reading {
 
 /// The GPUs that each task of a node sees, by local id; empty where nobody asks for GPUs, or where they
 /// are not known.
-pub(super) fn seen(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>> {
+pub(super) fn visible_gpus(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>> {
     let Answered { args, step, .. } = of;
     let on = planned.on(of.on);
     let options = Options::of(args);
@@ -183,7 +183,7 @@ pub(super) fn seen(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>> {
         near: &near,
         tasks: &cpus,
     };
-    tasks.seen().unwrap_or_default()
+    tasks.visible().unwrap_or_default()
 }
 
 /// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.
@@ -206,7 +206,7 @@ pub(super) fn refused(of: Answered<'_>) -> Option<String> {
 
 /// What a plan does not have of the options.
 pub(super) fn notes(of: Answered<'_>) -> Vec<String> {
-    let without = Options::given(of.args, FOR_GPUS);
+    let without = Options::named(of.args, FOR_GPUS);
     let without = (!without.0.is_empty()).then(|| {
         let shown = without.shown();
         format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
@@ -221,7 +221,7 @@ pub(super) fn other_cores(args: &Question) -> Option<String> {
         Some(Mode::MapCpu(_) | Mode::MaskCpu(_))
     );
     let options = Options::of(args);
-    let may_be = is_list && is_asked(args) && !options.0.is_empty();
+    let may_be = is_list && uses_controller(args) && !options.0.is_empty();
     may_be.then(|| {
         format!(
             "{}: slurmctld may choose other cores, next to the GPUs",
@@ -241,7 +241,7 @@ fn note(of: Answered<'_>) -> Option<String> {
     }
     let (shown, has) = (options.shown(), places(on).len());
     let release = args.srun.release;
-    let cores = match is_asked(args) {
+    let cores = match uses_controller(args) {
         true => "; slurmctld may choose other cores, next to the GPUs",
         false => "",
     };

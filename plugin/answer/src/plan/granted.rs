@@ -4,7 +4,7 @@ use berth_placement::request::near::What;
 use berth_placement::{Across, CpuId, CpuSet, Gres, Node, Request, plan};
 
 use super::controller::{Part, granted};
-use super::given::uncounted;
+use super::from_options::uncounted;
 use super::owns::{listed, of_cores};
 use super::request::request;
 use super::site;
@@ -21,7 +21,7 @@ const NOT_KNOWN: &str =
 
 /// The allocation, with what it does not take into account.
 fn beside_reserved(args: &Question, mut fact: Fact) -> Fact {
-    if !args.asked_reserved().is_empty() {
+    if !args.effective_reserved().is_empty() {
         fact.source += &format!("; {NOT_KNOWN}");
     }
     fact
@@ -107,7 +107,7 @@ fn of_parts(
 /// The GPUs of the user's own job that a `--near` may use, and how they are known; `None` where the request does not
 /// name Slurm's GPUs, or the job has none.
 fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>, Fact)> {
-    let near = args.asked_near()?;
+    let near = args.effective_near()?;
     let job = args.standing.job.as_ref().filter(|_| args.job.is_none())?;
     if near.what == What::Network {
         return None;

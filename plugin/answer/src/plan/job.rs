@@ -132,12 +132,12 @@ fn add_script(
     let request = Request {
         tasks: tasks.unwrap_or(1),
         core_kind: match tasks {
-            Some(_) => args.asked_core_kind(),
+            Some(_) => args.effective_core_kind(),
             None => CoreKind::Any,
         },
         // Without tasks the binding is for the steps alone.
         binding: binding.filter(|_| tasks.is_some()),
-        cpuset: args.asked_cpuset(),
+        cpuset: args.effective_cpuset(),
         allocation: of_cores(first.job.clone(), node),
         core_spec: specialised(args, found.line.wanted.options.core_spec),
         ..Request::default()

@@ -258,7 +258,7 @@ pub fn no_plan(why: &str) -> String {
 
 fn document(of: Answered<'_>) -> Document<'_> {
     let Answered { args, on, step } = of;
-    let gpus = |planned: &Planned| gpu_options::seen(of, planned);
+    let gpus = |planned: &Planned| gpu_options::visible_gpus(of, planned);
     let plans = || step.plans();
     let explained = args.explain.then_some(of);
     Document {

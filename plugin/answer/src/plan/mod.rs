@@ -9,7 +9,7 @@ mod defaults;
 mod devices;
 mod explain;
 mod foreign_notes;
-mod given;
+mod from_options;
 mod gives_way;
 mod gpu_options;
 mod granted;
@@ -44,7 +44,7 @@ use crate::question::Question;
 use crate::srun_options;
 
 pub use change::{Added, shared, spelled, typed_with, with};
-pub use controller::{gives_whole_nodes, is_asked, job_refused};
+pub use controller::{gives_whole_nodes, job_refused, uses_controller};
 pub use gives_way::gives_way;
 pub(crate) use job::ScriptStep;
 pub use one_line::{no_line, one_line};
@@ -160,8 +160,8 @@ pub fn step(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, F
     };
     match args.job_line() {
         Some(line) if args.only_job => job::as_job(args, on, line),
-        _ if controller::is_asked(args) => granted::as_granted(args, on),
-        _ => given::as_given(args, on),
+        _ if controller::uses_controller(args) => granted::as_granted(args, on),
+        _ => from_options::plan(args, on),
     }
 }
 
@@ -216,7 +216,7 @@ fn unmet(args: &Question, on: &Node) -> Option<String> {
 /// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
 /// named cores.
 fn is_job(args: &Question) -> bool {
-    !owns::is_listed(args) && !controller::is_asked(args) && !args.step
+    !owns::is_listed(args) && !controller::uses_controller(args) && !args.step
 }
 
 /// Said where other nodes could hold the job as well.
@@ -251,7 +251,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
     notes.extend(args.pool_note(step, on));
-    notes.extend(request::left_out(on));
+    notes.extend(request::efficiency_note(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
     let variables = Variables::of_step(args, step);

@@ -91,7 +91,7 @@ fn pictures(of: Answered<'_>) -> Result<Vec<Picture<'_>>, Failure> {
             let machine = on
                 .machine()
                 .ok_or("the machine is unknown, so there is nothing to draw")?;
-            let cells = Seen {
+            let cells = CpuCells {
                 plan: &planned.plan,
                 tasks: &tasks,
                 owned: &Owned::of(&planned.request, on).cpus,
@@ -106,7 +106,7 @@ fn pictures(of: Answered<'_>) -> Result<Vec<Picture<'_>>, Failure> {
 }
 
 /// What decides the content of a node's CPUs.
-struct Seen<'a> {
+struct CpuCells<'a> {
     plan: &'a Plan,
     /// The numbers of the node's tasks, by local id.
     tasks: &'a [u32],
@@ -114,7 +114,7 @@ struct Seen<'a> {
     taken: &'a CpuSet,
 }
 
-impl Seen<'_> {
+impl CpuCells<'_> {
     fn of(&self, machine: &Machine) -> Cells {
         let cpus = machine.cpus().iter();
         cpus.map(|cpu| (cpu, self.cell(cpu))).collect()

@@ -15,7 +15,7 @@ impl Question {
     pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
         let planned = step.plans.iter();
-        let reserved = self.asked_reserved();
+        let reserved = self.effective_reserved();
         let of_job = |planned| of_job(planned, on, &reserved);
         let cpus = planned.filter_map(of_job).max()?;
         let Some(node) = self.standing.node.as_ref() else {

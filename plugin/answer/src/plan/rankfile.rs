@@ -66,7 +66,7 @@ fn parents(of: Answered<'_>) -> Option<Vec<Parents<'_>>> {
     let Answered { args, on, step } = of;
     let known = step.plans.iter();
     let of_node = known.map(|planned| {
-        let machine = planned.on(on).found()?;
+        let machine = planned.on(on).whole_machine()?;
         Some(Parents::new(machine, args.socket_kind()))
     });
     of_node.collect()
@@ -76,6 +76,6 @@ fn parents(of: Answered<'_>) -> Option<Vec<Parents<'_>>> {
 fn is_part(planned: &Planned, on: &Node) -> bool {
     let on = planned.on(on);
     let all = on.machine().map(|machine| machine.cpus().count());
-    let has_all = all == Some(planned.plan.own.count()) && on.left_out().is_none();
+    let has_all = all == Some(planned.plan.own.count()) && on.efficiency_cpus().is_none();
     !has_all || planned.plan.cpuset.is_some()
 }

@@ -103,8 +103,8 @@ fn part_of(machine: &Machine, args: &Question) -> Option<Machine> {
 }
 
 /// The note if slurmd leaves out efficiency cores of this node.
-pub(super) fn left_out(on: &Node) -> Option<String> {
-    on.left_out().map(|cpus| {
+pub(super) fn efficiency_note(on: &Node) -> Option<String> {
+    on.efficiency_cpus().map(|cpus| {
         format!(
             "slurmd leaves out the efficiency cores (CPUs {cpus}), unless SlurmdParameters has allow_ecores; \
              --allow-ecores plans with them"
@@ -117,7 +117,7 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
     let asked = &args.srun;
     let cpu_bind = cpu_bind(args);
     let binding = args
-        .asked_binding(&cpu_bind)
+        .effective_binding(&cpu_bind)
         .filter(|binding| binding.strategy != Strategy::None);
     // srun sends the job's limits where the step has none: `job_step_create_allocation`.
     let job = args.job_line().and_then(Result::ok);
@@ -136,16 +136,16 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
         ntasks_per_socket: asked.ntasks_per_socket.or_else(of_socket),
         overcommit: asked.overcommit,
         binding,
-        near: args.asked_near(),
+        near: args.effective_near(),
         near_by_default: args.is_near_by_default(),
         gres: None,
-        mapping: args.asked_mapping(),
+        mapping: args.effective_mapping(),
         core_spec: specialised(args, asked.core_spec),
-        core_kind: args.asked_core_kind(),
-        cpuset: args.asked_cpuset(),
+        core_kind: args.effective_core_kind(),
+        cpuset: args.effective_cpuset(),
         job_allocation: None,
         job_cpus: None,
-        reserved: args.asked_reserved(),
+        reserved: args.effective_reserved(),
     }
 }
 

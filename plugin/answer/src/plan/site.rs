@@ -5,13 +5,13 @@ use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketK
 use berth_site::rules::socket_name;
 use berth_site::settings::Settings;
 use berth_srun::conf::{BindFrom, Config};
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use clap::ValueEnum;
 
 use crate::Failure;
 use crate::args::{Autobind, BindingFail, CompatArg, OnOff, SiteNodes, Socket, site_bind};
 use crate::question::Question;
-use crate::question::{ByDefault, GivenBy};
+use crate::question::{ByDefault, DefaultSource};
 use crate::srun_options::cpu_bind;
 use crate::{By, Fact};
 
@@ -102,7 +102,7 @@ impl Question {
 
     /// The CPUs that the site keeps free: of the option, else of `reserved=` here or in the cluster's
     /// plugstack.conf.
-    pub fn asked_reserved(&self) -> CpuSet {
+    pub fn effective_reserved(&self) -> CpuSet {
         let announced = || Some(self.announced()?.reserved());
         let of_cluster = || Some(self.settings()?.reserved.clone());
         let found = self.reserved.clone().or_else(announced).or_else(of_cluster);
@@ -248,7 +248,7 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
     let kind = args.socket_kind();
     let asked = cpu_bind(args);
     let default = args
-        .asked_binding(&asked)
+        .effective_binding(&asked)
         .filter(|_| args.binding.is_none());
     let fails = rules.refuse_failed_binding;
     let fail = if fails { "refuse" } else { "unbound" };
@@ -276,8 +276,8 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
         ),
         word(
             args.reserved.is_some(),
-            !args.asked_reserved().is_empty(),
-            format!("reserved={}", args.asked_reserved()),
+            !args.effective_reserved().is_empty(),
+            format!("reserved={}", args.effective_reserved()),
         ),
         word(
             false,
@@ -289,16 +289,16 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
 pub(super) fn variables(args: &Question) -> Vec<Fact> {
-    let pair = |kept: &Given| {
+    let pair = |kept: &LineOption| {
         let value = kept.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", kept.variable.as_ref()?))
     };
-    let mut pairs: Vec<_> = args.srun.kept().iter().filter_map(pair).collect();
+    let mut pairs: Vec<_> = args.srun.options().iter().filter_map(pair).collect();
     let mut facts = Vec::new();
     for ByDefault { by, own, text } in &args.defaults {
         match by {
-            GivenBy::Variable(name) => pairs.push(format!("{name}={text}")),
-            GivenBy::Job => facts.push(Fact::new(
+            DefaultSource::Variable(name) => pairs.push(format!("{name}={text}")),
+            DefaultSource::Job => facts.push(Fact::new(
                 "options",
                 format!("--{}={text}", own.name),
                 By::Option,

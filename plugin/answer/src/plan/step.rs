@@ -180,7 +180,7 @@ pub struct PlannedJob {
     /// Tasks of the job's record.
     pub(super) tasks: u32,
     /// The nodes that it has.
-    pub(super) nodes: Vec<GivenNode>,
+    pub(super) nodes: Vec<PlannedJobNode>,
     /// The sruns of the batch script; of salloc one without options.
     pub(super) steps: Vec<JobStep>,
     #[serde(skip)]
@@ -190,7 +190,7 @@ pub struct PlannedJob {
 
 /// A node of the job.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct GivenNode {
+pub(super) struct PlannedJobNode {
     pub(super) name: String,
     /// Slurm's numbers of the job's cores.
     pub(super) cores: String,

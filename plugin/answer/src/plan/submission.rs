@@ -6,8 +6,8 @@ use berth_placement::{Node, near_beside_cpuset};
 use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
-use super::controller::{OnlyJob, given, is_asked, only_job};
-use crate::question::GivenBy;
+use super::controller::{OnlyJob, only_job, own_options, uses_controller};
+use crate::question::DefaultSource;
 use crate::question::Question;
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.
@@ -15,7 +15,7 @@ pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
     let is_inside = args.job.is_some() || args.standing.job.is_some();
     let (program, words) = args.line_words()?;
     let why = match () {
-        () if args.only_job || !is_inside && is_asked(args) => {
+        () if args.only_job || !is_inside && uses_controller(args) => {
             args.never_fits(&args.job_words(words))?
         }
         () if is_inside => {
@@ -48,9 +48,9 @@ impl Question {
         let (program, mut given) = match self.only_job {
             true => {
                 let job = self.job_line()?.ok()?;
-                (job.program, job.given.clone())
+                (job.program, job.options.clone())
             }
-            false => (Program::Srun, given(self)),
+            false => (Program::Srun, own_options(self)),
         };
         given.retain(|one| one.variable.is_none());
         let words = Words::of(Some(program), given, self.srun.release);
@@ -95,7 +95,7 @@ impl Question {
 
     /// Why a step can never have what it requests in its job.
     fn never_fits_in_job(&self, words: &Words, on: &Node) -> Option<String> {
-        if self.binding.is_none() && self.mapping.is_none() || !is_asked(self) {
+        if self.binding.is_none() && self.mapping.is_none() || !uses_controller(self) {
             return None;
         }
         let job = match self.job.is_some() {
@@ -107,7 +107,7 @@ impl Question {
             .map(|job| self.usable(job.cpus(), on).to_string());
         let tasks = job.and_then(|job| job.tasks_given);
         let passed = |name: &str| {
-            let mut kept = self.srun.kept().iter();
+            let mut kept = self.srun.options().iter();
             let found = kept.rfind(|one| one.is_jobs && one.variable.as_deref() == Some(name));
             found.map(|one| one.value.clone().unwrap_or_default())
         };
@@ -148,7 +148,7 @@ impl Question {
     /// A reason with the variable that the option comes from.
     fn sourced(&self, own: Own, why: String) -> String {
         let by_variable = self.defaults.iter().find_map(|one| match one.by {
-            GivenBy::Variable(name) if one.own == own => Some(name),
+            DefaultSource::Variable(name) if one.own == own => Some(name),
             _ => None,
         });
         match by_variable {

@@ -223,7 +223,7 @@ impl Rows {
         let rows = |planned: &Planned| {
             let on = planned.on(on);
             let parents = of.parents(planned);
-            let gpus = gpu_options::seen(of, planned);
+            let gpus = gpu_options::visible_gpus(of, planned);
             let row = |id: usize| {
                 let mut row = shown.row(on, parents.as_ref(), &planned.plan, id);
                 row.extend(shown.seen.then(|| listed(gpus.get(id))));
@@ -269,14 +269,14 @@ impl Shown {
             Some(asked) if asked.what == What::Gpu => GPU,
             _ => "device",
         });
-        let sees = |planned: &Planned| !gpu_options::seen(of, planned).is_empty();
+        let sees = |planned: &Planned| !gpu_options::visible_gpus(of, planned).is_empty();
         let seen = near.is_none() && planned().any(sees);
         Self {
             seen,
             bound: step.is_bound(),
             memory: has(|plan| plan.tasks.iter().any(|task| task.mems.is_some())),
             near,
-            chosen: is_told(args) && has(|plan| plan.chosen.is_some()),
+            chosen: has_core_variables(args) && has(|plan| plan.chosen.is_some()),
             caches: machines().any(|machine| machine.objects(ObjectKind::L3).len() > 1),
             gpus: !seen
                 && near.is_none()
@@ -348,7 +348,7 @@ fn listed(gpus: Option<&Vec<u32>>) -> String {
 }
 
 /// Whether the job gets its cores in variables instead of being bound to them.
-fn is_told(args: &Question) -> bool {
+fn has_core_variables(args: &Question) -> bool {
     let binding = args.binding.as_ref();
     binding.is_some_and(|binding| binding.instance != Instance::Set)
 }

@@ -6,12 +6,12 @@ use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfin
 use berth_srun::options::Own;
 
 use crate::question::Question;
-use crate::question::{ByDefault, GivenBy};
+use crate::question::{ByDefault, DefaultSource};
 
 impl Question {
     /// The `--binding` that holds: the request's, else the site's default if the request's
     /// `--cpu-bind` asks nothing, and no other option of berth's own is given.
-    pub fn asked_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
+    pub fn effective_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
         let asks = !cpu_bind.asks_nothing() || self.mapping.is_some() || self.near.is_some();
         let by_default = || {
             let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
@@ -24,32 +24,32 @@ impl Question {
     }
 
     /// The mapping that holds.
-    pub fn asked_mapping(&self) -> Option<Mapping> {
+    pub fn effective_mapping(&self) -> Option<Mapping> {
         let mapping = self.mapping.clone();
         mapping.filter(|_| !self.is_binding_off())
     }
 
     /// The `--near` that holds.
-    pub fn asked_near(&self) -> Option<Near> {
+    pub fn effective_near(&self) -> Option<Near> {
         let near = self.near.clone().filter(Near::asks);
         near.filter(|_| !self.is_binding_off())
     }
 
     /// Whether it is the user's own default.
     pub fn is_near_by_default(&self) -> bool {
-        let own = GivenBy::Variable(Own::Near.variable);
+        let own = DefaultSource::Variable(Own::Near.variable);
         let found = |one: &ByDefault| one.own == Own::Near && one.by == own;
         self.defaults.iter().any(found)
     }
 
     /// The `--core-kind` that holds.
-    pub fn asked_core_kind(&self) -> Kind {
+    pub fn effective_core_kind(&self) -> Kind {
         let kind = self.core_kind.filter(|_| !self.is_binding_off());
         kind.unwrap_or_default()
     }
 
     /// The `--confine` that holds.
-    fn asked_confine(&self) -> Option<Confine> {
+    fn effective_confine(&self) -> Option<Confine> {
         self.confine.filter(|_| !self.is_binding_off())
     }
 
@@ -62,12 +62,12 @@ impl Question {
 
     /// Whether the tasks of a plan are confined to their CPUs.
     pub(super) fn confines(&self, plan: &Plan) -> bool {
-        plan.is_bound() && self.site_confine().confines(self.asked_confine())
+        plan.is_bound() && self.site_confine().confines(self.effective_confine())
     }
 
     /// The note on a `--confine` that is not honoured.
     pub(super) fn confine_note(&self, is_bound: bool) -> Option<&'static str> {
-        self.site_confine().note(self.asked_confine(), is_bound)
+        self.site_confine().note(self.effective_confine(), is_bound)
     }
 
     /// Whether the node honours none of berth's own options (`binding=off`).

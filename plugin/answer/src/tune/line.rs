@@ -1,7 +1,7 @@
 //! The line that is tuned: variables, srun, its options and its program, and the same line with other options. It is
 //! started without a shell, so nothing in it may need one. Pure.
 
-use berth_srun::line::{Given, read};
+use berth_srun::line::{LineOption, read};
 use berth_srun::options::Command as Program;
 
 use crate::args::quoted;
@@ -77,7 +77,11 @@ impl TunedLine {
         Ok(Self {
             variables: variables.to_vec(),
             srun: srun.clone(),
-            options: read.given.iter().map(|given| typed(given, rest)).collect(),
+            options: read
+                .options
+                .iter()
+                .map(|given| typed(given, rest))
+                .collect(),
             program: rest[rest.len() - read.program.len()..].to_vec(),
         })
     }
@@ -106,7 +110,7 @@ impl TunedLine {
             return Err(wrong("has a word that is no option"));
         }
         let added: Vec<_> = read
-            .given
+            .options
             .iter()
             .map(|given| typed(given, &words))
             .collect();
@@ -169,7 +173,7 @@ impl TunedLine {
         let is_sbatchs = |one: &&Typed| {
             let read = read(&one.words, Program::Sbatch, None);
             !BINDERS.contains(&one.name.as_str())
-                && read.given.iter().all(|given| given.trouble.is_none())
+                && read.options.iter().all(|given| given.trouble.is_none())
         };
         let jobs = self.options.iter().filter(is_sbatchs);
         let words = jobs.map(|one| joined(one.words.iter().map(String::as_str)));
@@ -206,7 +210,7 @@ pub(super) fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn typed(given: &Given, words: &[String]) -> Typed {
+fn typed(given: &LineOption, words: &[String]) -> Typed {
     Typed {
         name: given.name.clone(),
         value: given.value.clone(),

@@ -65,7 +65,7 @@ impl Planner<'_, '_> {
         self.of(&line, change, planned)
     }
 
-    fn plan(&mut self, line: &TunedLine) -> Result<Found, NoAnswer> {
+    fn plan(&mut self, line: &TunedLine) -> Result<PlannedLine, NoAnswer> {
         let question = self.reader.line(&line.text()).map_err(no_answer)?;
         let answer = plan::answer_of_line(&question, self.on);
         let answer = answer.map_err(|why| match why.is::<Unusable>() || why.is::<Unreadable>() {
@@ -81,15 +81,20 @@ impl Planner<'_, '_> {
         };
         let notes = plan::notes(&question, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
-        let is_near =
-            question.asked_near().is_none() || step.plans().all(|(_, plan)| plan.near.is_some());
+        let is_near = question.effective_near().is_none()
+            || step.plans().all(|(_, plan)| plan.near.is_some());
         match is_near && step.plans().all(|(_, plan)| is_served(plan)) {
             true => Ok((question, notes, step)),
             false => Err(NoAnswer::Refused(notes.join("; "))),
         }
     }
 
-    fn of(&self, line: &TunedLine, change: String, planned: Result<Found, NoAnswer>) -> Candidate {
+    fn of(
+        &self,
+        line: &TunedLine,
+        change: String,
+        planned: Result<PlannedLine, NoAnswer>,
+    ) -> Candidate {
         let mut new = Candidate {
             line: line.text(),
             typed: line.clone(),
@@ -116,7 +121,7 @@ impl Planner<'_, '_> {
     }
 }
 
-type Found = (crate::question::Question, Vec<String>, Box<PlannedStep>);
+type PlannedLine = (crate::question::Question, Vec<String>, Box<PlannedStep>);
 
 impl Placement {
     fn of(line: &TunedLine, step: &PlannedStep) -> Self {

@@ -16,7 +16,7 @@ use berth_answer::text;
 use clap::error::ErrorKind;
 
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
-pub(crate) use tune::{Asked, TuneArgs};
+pub(crate) use tune::{TuneArgs, TuneRequest};
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
@@ -348,14 +348,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// The subcommand that was typed.
-pub(crate) fn asked_command() -> Option<OsString> {
+pub(crate) fn typed_command() -> Option<OsString> {
     let mut words = std::env::args_os().skip(1);
     words.find(|word| !word.to_string_lossy().starts_with('-'))
 }
 
 /// A line that is wrong, as clap shows it, with the usage of the subcommand that was typed.
 pub(crate) fn usage(why: &str) -> clap::Error {
-    let is_tune = asked_command().is_some_and(|word| word == "tune");
+    let is_tune = typed_command().is_some_and(|word| word == "tune");
     let name = if is_tune { "berth tune" } else { "berth plan" };
     let mut command = clap::Command::new(name).override_usage(format!("{name} [OPTIONS]"));
     clap::Error::raw(ErrorKind::InvalidValue, text::short(why)).format(&mut command)

@@ -25,11 +25,11 @@ const PLACE: [&str; 3] = ["Machine", "Cluster", "Rules"];
 
 /// The options of `berth tune`.
 #[derive(Clone, Debug)]
-pub(crate) struct TuneArgs(pub Asked);
+pub(crate) struct TuneArgs(pub TuneRequest);
 
 /// What is asked. The folder of a measurement keeps what its runs depend on.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct TuneRequest {
     #[arg(skip = 1_u32)]
     pub berth_tune: u32,
     /// A line of srun, or: -- sbatch OPTIONS -- 'srun …', which makes its own job
@@ -121,7 +121,9 @@ fn place() -> impl Iterator<Item = Arg> {
 impl Args for TuneArgs {
     fn augment_args(command: Command) -> Command {
         let place = place().map(|arg| arg.hide_short_help(true).display_order(100));
-        Asked::augment_args(command).args(place).after_help(AFTER)
+        TuneRequest::augment_args(command)
+            .args(place)
+            .after_help(AFTER)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -145,9 +147,9 @@ impl FromArgMatches for TuneArgs {
             let values = matches.get_raw(id).into_iter().flatten();
             words.extend(values.map(|value| format!("--{name}={}", value.to_string_lossy())));
         }
-        Ok(Self(Asked {
+        Ok(Self(TuneRequest {
             place: words,
-            ..Asked::from_arg_matches(matches)?
+            ..TuneRequest::from_arg_matches(matches)?
         }))
     }
 

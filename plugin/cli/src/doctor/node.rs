@@ -11,7 +11,7 @@ use nix::unistd::Uid;
 use super::Verdict::{Note, Ok as Well, Wrong};
 use super::{Check, Checks, access, files, partitions, pools, reserved, switch};
 use crate::here::cluster::of_this_node;
-use crate::slurmd::{self, Found};
+use crate::slurmd::{self, SlurmdStatus};
 
 /// All checks of one node.
 pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> Vec<Check> {
@@ -65,24 +65,24 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
     let own = env!("CARGO_PKG_VERSION");
     let found = slurmd::find(words);
     let (verdict, text) = match found {
-        Found::Running(pid) if words.berth == own => {
+        SlurmdStatus::Running(pid) if words.berth == own => {
             (Well, format!("process {pid} with {release}"))
         }
-        Found::Running(pid) => (
+        SlurmdStatus::Running(pid) => (
             Note,
             format!(
                 "process {pid} with {release}; this command is {own}: restart slurmd to run the \
                  same release"
             ),
         ),
-        Found::WithoutBerth(pid) => (
+        SlurmdStatus::WithoutBerth(pid) => (
             Wrong,
             format!(
                 "process {pid} runs without berth; the slurmd before it had {release}; check \
                  TaskPlugin in slurm.conf, and plugstack.conf"
             ),
         ),
-        Found::Unannounced(pid) => (
+        SlurmdStatus::Unannounced(pid) => (
             Wrong,
             format!(
                 "process {pid} was started later than the slurmd that announced itself with \
@@ -90,14 +90,14 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
             ),
         ),
         // Others may not see root's processes (hidepid).
-        Found::Nothing if Uid::effective().is_root() => (
+        SlurmdStatus::Nothing if Uid::effective().is_root() => (
             Wrong,
             format!(
                 "not running; last seen as process {} with {release}",
                 words.pid
             ),
         ),
-        Found::Nothing => (
+        SlurmdStatus::Nothing => (
             Note,
             format!(
                 "not visible to this user; last seen as process {} with {release}",
@@ -105,17 +105,32 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
             ),
         ),
     };
-    checks.add(verdict, "slurmd", text, format!("{path}, {}", seen(found)));
+    checks.add(
+        verdict,
+        "slurmd",
+        text,
+        format!("{path}, {}", sources(found)),
+    );
 }
 
 /// What was looked at to find slurmd. Only root sees which objects a process has loaded.
-fn seen(found: Found) -> String {
+fn sources(found: SlurmdStatus) -> String {
     match (found, Uid::effective().is_root()) {
-        (Found::Nothing, _) => "all processes of root".into(),
-        (Found::Running(pid) | Found::WithoutBerth(pid) | Found::Unannounced(pid), true) => {
+        (SlurmdStatus::Nothing, _) => "all processes of root".into(),
+        (
+            SlurmdStatus::Running(pid)
+            | SlurmdStatus::WithoutBerth(pid)
+            | SlurmdStatus::Unannounced(pid),
+            true,
+        ) => {
             format!("/proc/{pid}/stat, cmdline, exe, maps")
         }
-        (Found::Running(pid) | Found::WithoutBerth(pid) | Found::Unannounced(pid), false) => {
+        (
+            SlurmdStatus::Running(pid)
+            | SlurmdStatus::WithoutBerth(pid)
+            | SlurmdStatus::Unannounced(pid),
+            false,
+        ) => {
             format!("/proc/{pid}/stat, cmdline")
         }
     }

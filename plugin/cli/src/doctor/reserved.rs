@@ -27,7 +27,7 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, machine: Option<&
         return;
     };
     let special = &node.specialised;
-    match told(&kept, special, machine, rules.socket()) {
+    match advice(&kept, special, machine, rules.socket()) {
         None => {
             let text = format!("CPUs {kept}, which CpuSpecList= of slurm.conf names too");
             checks.add(Well, WHAT, text, "slurm.conf");
@@ -37,7 +37,7 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, machine: Option<&
 }
 
 /// What slurmctld may give away of the CPUs that are kept free, and what to do.
-fn told(
+fn advice(
     kept: &CpuSet,
     special: &Specialised,
     machine: &Machine,
@@ -80,7 +80,7 @@ mod tests {
         let machine = Machine::regular(1, 4, 2, Numbering::ThreadsLast).unwrap();
         let told = |kept: &str, special| {
             let kept = CpuSet::from_list(kept).unwrap();
-            told(&kept, &special, &machine, SocketKind::Package)
+            advice(&kept, &special, &machine, SocketKind::Package)
         };
         let cores = |count| Specialised::Cores(CoreSet::first(count));
         assert_eq!(told("0,4", cores(1)), None);

@@ -10,7 +10,7 @@ use berth_host::job_cgroup::Confined;
 use berth_host::job_files::NodeFacts;
 
 use super::facts::{Facts, Host, MIB, task_counts};
-use super::kept::Kept;
+use super::job_cache::JobCache;
 use crate::Failure;
 use crate::args::{EnvArgs, EnvMode, JobName};
 use crate::here;
@@ -22,9 +22,9 @@ use crate::here::scontrol::{self, Deadline, Job, Part, gres};
 /// slurmctld gave no answer, or the job has no nodes.
 pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
     let here = here_name();
-    let kept = Kept::of(&here);
+    let cache = JobCache::of(&here);
     let by = Deadline::new();
-    let (job, is_kept) = job(args, name, &kept, &by)?;
+    let (job, is_kept) = job(args, name, &cache, &by)?;
     let parts = job.hosts();
     if parts.is_empty() {
         let why = format!(
@@ -37,7 +37,7 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
     let node = here::node().filter(|node| node.name == here);
     let local = Local {
         is_kept,
-        facts: kept.facts(job.id).filter(|facts| facts.uid == job.uid),
+        facts: cache.facts(job.id).filter(|facts| facts.uid == job.uid),
         confined: here::job::confined().filter(|found| found.job == job.id),
         node: node.as_deref().and_then(counted),
     };
@@ -59,21 +59,26 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
 }
 
 /// The job, and whether that is the prolog's answer.
-fn job(args: &EnvArgs, name: JobName, kept: &Kept, by: &Deadline) -> Result<(Job, bool), Failure> {
+fn job(
+    args: &EnvArgs,
+    name: JobName,
+    cache: &JobCache,
+    by: &Deadline,
+) -> Result<(Job, bool), Failure> {
     match (args.mode(), name) {
         (EnvMode::Prolog, name) => {
             if let JobName::Job(id) = name {
-                kept.forget(id);
+                cache.forget(id);
             }
-            let job = asked(name, by)?;
-            kept.keep(&job);
+            let job = query(name, by)?;
+            cache.keep(&job);
             Ok((job, false))
         }
-        (EnvMode::Epilog, JobName::Job(id)) => match kept.answer(id) {
+        (EnvMode::Epilog, JobName::Job(id)) => match cache.answer(id) {
             Some(job) => Ok((job, true)),
-            None => Ok((asked(name, by)?, false)),
+            None => Ok((query(name, by)?, false)),
         },
-        _ => Ok((asked(name, by)?, false)),
+        _ => Ok((query(name, by)?, false)),
     }
 }
 
@@ -88,7 +93,7 @@ fn here_name() -> String {
     })
 }
 
-fn asked(name: JobName, by: &Deadline) -> Result<Job, Failure> {
+fn query(name: JobName, by: &Deadline) -> Result<Job, Failure> {
     let found = scontrol::jobs(&name.to_string(), by);
     let found = found.map_err(|why| {
         format!(

@@ -4,8 +4,8 @@
 mod facts;
 mod form;
 mod gather;
+mod job_cache;
 mod json;
-mod kept;
 #[cfg(test)]
 mod quote_tests;
 mod statements;

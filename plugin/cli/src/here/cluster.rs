@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use berth_answer::world::{Found, LIVE};
+use berth_answer::world::{ClusterConfig, LIVE};
 use berth_site::plugstack::PlugstackLine;
 use berth_srun::conf::Config;
 
@@ -20,13 +20,13 @@ const MOST: u64 = 64 << 20;
 
 thread_local! {
     /// Those that were read: a file of requests asks one cluster many times.
-    static READ: RefCell<HashMap<String, Found>> = RefCell::default();
+    static READ: RefCell<HashMap<String, ClusterConfig>> = RefCell::default();
     /// berth's lines in their plugstack.conf.
     static LINES: RefCell<HashMap<String, Option<Arc<PlugstackLine>>>> = RefCell::default();
 }
 
 /// The cluster that `--cluster` names.
-pub(crate) fn named(text: &str) -> Found {
+pub(crate) fn named(text: &str) -> ClusterConfig {
     if let Some(known) = READ.with_borrow(|read| read.get(text).cloned()) {
         return known;
     }
@@ -72,7 +72,7 @@ pub(crate) fn of_this_node() -> Option<Arc<Config>> {
     state::confs().find_map(|path| named(path.to_str()?).ok())
 }
 
-fn of_file(path: &Path) -> Found {
+fn of_file(path: &Path) -> ClusterConfig {
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let text = read(path)?;
     let mut included = |name: &str| read(&folder.join(name));
@@ -103,7 +103,7 @@ fn read(path: &Path) -> Result<String, String> {
     }
 }
 
-fn shown() -> Found {
+fn shown() -> ClusterConfig {
     let ask = |words: &[&str]| child::output("scontrol", words, MOST);
     let (config, nodes) = (ask(&["show", "config"])?, ask(&["-o", "show", "nodes"])?);
     let partitions = ask(&["-o", "show", "partition"])?;

@@ -115,7 +115,7 @@ pub(crate) fn nodes_of(state_dir: &Path, asked: Option<&str>) -> Vec<String> {
 ///
 /// # Errors
 /// There are none.
-pub(crate) fn asked(
+pub(crate) fn dir_and_nodes(
     dir: Option<&Path>,
     node: Option<&str>,
 ) -> Result<(PathBuf, Vec<String>), Failure> {

@@ -27,7 +27,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &typed.batch {
         return batch::run(typed, path);
     }
-    let question = match asked(typed) {
+    let question = match question(typed) {
         Ok(question) => question,
         Err(Unread::Options(why)) => shortened(why).exit(),
         Err(Unread::Line(NoAnswer::Usage(why))) => usage(&why).exit(),
@@ -58,7 +58,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The question that was typed.
-fn asked(typed: &PlanArgs) -> Result<Question, Unread> {
+fn question(typed: &PlanArgs) -> Result<Question, Unread> {
     let mut beside = typed_words();
     beside.retain(|word| Some(word) != typed.line.as_ref());
     let mut reader = Reader::new(beside, &HOST)?;

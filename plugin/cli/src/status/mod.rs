@@ -90,7 +90,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 }
 
 fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
-    let (base, nodes) = state::asked(args.state_dir.as_deref(), args.node.as_deref())?;
+    let (base, nodes) = state::dir_and_nodes(args.state_dir.as_deref(), args.node.as_deref())?;
     if args.cpusets {
         return cpusets::once(args, &base, &nodes, out);
     }

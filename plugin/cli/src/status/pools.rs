@@ -52,7 +52,7 @@ struct Row {
 }
 
 /// What root sees of a node beside the announcement.
-struct Seen {
+struct PoolUse {
     entries: Vec<Entry>,
     live: Live,
 }
@@ -75,7 +75,7 @@ pub(super) fn once(
             true => {
                 let entries = look(&dir)?;
                 let live = Live::of(name, &entries);
-                Some(Seen { entries, live })
+                Some(PoolUse { entries, live })
             }
             false => None,
         };
@@ -89,7 +89,7 @@ pub(super) fn once(
     Ok(())
 }
 
-fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
+fn rows(node: &str, words: &Announcement, seen: Option<&PoolUse>) -> Vec<Row> {
     let Some(weights) = words.pool_weights() else {
         return Vec::new();
     };
@@ -292,9 +292,9 @@ mod tests {
     }
 
     /// What root sees where nothing is counted.
-    fn seen(entries: Vec<Entry>) -> Seen {
+    fn seen(entries: Vec<Entry>) -> PoolUse {
         let live = Live::default();
-        Seen { entries, live }
+        PoolUse { entries, live }
     }
 
     /// The table's last line.
@@ -330,7 +330,7 @@ mod tests {
         };
         let mut seen = seen(vec![entry(1, "0-5"), entry(2, "6-7")]);
         let known = "n1 multi8 - 8 8 2 10000 38";
-        let last = |seen: &Seen| cells(&rows("n1", &words, Some(seen)));
+        let last = |seen: &PoolUse| cells(&rows("n1", &words, Some(seen)));
         assert_eq!(last(&seen), format!("{known} unknown unknown"));
         seen.live.delivered = BTreeMap::from([(1, Some(5.904)), (2, Some(1.9))]);
         let waiting = |jobs, most| Some(Waiting { jobs, most });

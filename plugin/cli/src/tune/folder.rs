@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::Asked;
+use crate::args::TuneRequest;
 use crate::{Failure, Unreadable};
 
 /// A file of more runs than anybody makes.
@@ -36,7 +36,11 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes a new one; without a name, one that does not exist yet.
-    pub(super) fn new(named: Option<&Path>, job: u32, asked: &Asked) -> Result<Self, Failure> {
+    pub(super) fn new(
+        named: Option<&Path>,
+        job: u32,
+        request: &TuneRequest,
+    ) -> Result<Self, Failure> {
         let own = (1..1000).map(|at| match at {
             1 => format!("berth-tune-{job}").into(),
             _ => format!("berth-tune-{job}-{at}").into(),
@@ -61,12 +65,12 @@ impl Folder {
             path: path.clone(),
             runs,
         };
-        folder.add(asked).map_err(why)?;
+        folder.add(request).map_err(why)?;
         Ok(folder)
     }
 
     /// Opens one again, with what was asked and its runs.
-    pub(super) fn open(path: &Path) -> Result<(Self, Asked, Vec<Record>), Failure> {
+    pub(super) fn open(path: &Path) -> Result<(Self, TuneRequest, Vec<Record>), Failure> {
         let file = path.join("runs.jsonl");
         let why = |why: String| {
             Unreadable(format!(
@@ -79,9 +83,9 @@ impl Folder {
         let runs = runs.map_err(|found| why(format!("cannot be opened: {found}")))?;
         let mut lines = BufReader::new((&runs).take(MOST)).lines();
         let first = lines.next().and_then(Result::ok).unwrap_or_default();
-        let asked: Asked = serde_json::from_str(&first)
+        let request: TuneRequest = serde_json::from_str(&first)
             .map_err(|found| why(format!("is not of berth tune: {found}")))?;
-        if asked.berth_tune != 1 {
+        if request.berth_tune != 1 {
             return Err(why("is of another release of berth".into()).into());
         }
         // The last line may have been cut off by a full disk.
@@ -95,7 +99,7 @@ impl Folder {
         };
         // What follows a line that was cut off begins a line of its own.
         folder.runs.write_all(b"\n")?;
-        Ok((folder, asked, records))
+        Ok((folder, request, records))
     }
 
     /// Adds a line.

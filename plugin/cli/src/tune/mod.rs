@@ -18,7 +18,7 @@ use berth_answer::world::World;
 use regex::bytes::Regex;
 
 use crate::Failure;
-use crate::args::{Asked, StatusFormat, TuneArgs, usage};
+use crate::args::{StatusFormat, TuneArgs, TuneRequest, usage};
 use crate::here::{self, HOST};
 use crate::say;
 use folder::{Folder, Record};
@@ -35,26 +35,26 @@ const RESERVE: Duration = Duration::from_secs(60);
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     let args = &args.0;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let mut asked = Asked {
+    let mut request = TuneRequest {
         seed: now.unwrap_or_default().as_nanos() as u64,
         ..args.clone()
     };
-    let line = asked.line.as_deref().unwrap_or_default();
+    let line = request.line.as_deref().unwrap_or_default();
     if let Some((job, line)) = own_job::split(line).unwrap_or_else(|why| usage(&why).exit()) {
         if !args.dry_run {
             return own_job::submit(&job, &line);
         }
-        asked.place.push(format!("--job={job}"));
-        asked.line = Some(line);
+        request.place.push(format!("--job={job}"));
+        request.line = Some(line);
     }
     let before = args.resume.as_deref().map(Folder::open).transpose()?;
-    let (asked, before) = match before {
+    let (request, before) = match before {
         Some((folder, first, records)) => (first, Some((folder, records))),
-        None => (asked, None),
+        None => (request, None),
     };
-    let pattern = asked.metric.as_deref().map(metric::pattern).transpose();
+    let pattern = request.metric.as_deref().map(metric::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
-    let found = match candidates(&asked, args.dry_run)? {
+    let found = match candidates(&request, args.dry_run)? {
         Ok(found) => found,
         Err(NoAnswer::Usage(why)) => usage(&why).exit(),
         Err(why) => {
@@ -69,13 +69,13 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return dry_run(args, &found);
     }
-    measure(args, &asked, &found, pattern, before)
+    measure(args, &request, &found, pattern, before)
 }
 
 /// Runs the lines, and shows what the runs say.
 fn measure(
-    args: &Asked,
-    asked: &Asked,
+    args: &TuneRequest,
+    request: &TuneRequest,
     found: &Candidates,
     pattern: Option<Regex>,
     before: Option<(Folder, Vec<Record>)>,
@@ -89,12 +89,15 @@ fn measure(
     };
     let (folder, records) = match before {
         Some(before) => before,
-        None => (Folder::new(args.folder.as_deref(), job, asked)?, Vec::new()),
+        None => (
+            Folder::new(args.folder.as_deref(), job, request)?,
+            Vec::new(),
+        ),
     };
     let mut measurement = Measurement {
         series: vec![Series::default(); found.all.len()],
         metric: Metric {
-            higher: asked.higher,
+            higher: request.higher,
             is_time: pattern.is_none(),
         },
         found,
@@ -104,9 +107,9 @@ fn measure(
         pattern,
         deadline: Instant::now() + limit(args, job),
         timeout: args.timeout.map(Duration::from_secs_f64),
-        warmup: asked.warmup,
+        warmup: request.warmup,
         rounds: args.repeat,
-        seed: asked.seed,
+        seed: request.seed,
         longest: Duration::ZERO,
     };
     measurement.take(records);
@@ -122,23 +125,26 @@ fn measure(
     shown
 }
 
-fn candidates(asked: &Asked, is_dry: bool) -> Result<Result<Candidates, NoAnswer>, Failure> {
+fn candidates(
+    request: &TuneRequest,
+    is_dry: bool,
+) -> Result<Result<Candidates, NoAnswer>, Failure> {
     let job = || HOST.standing(berth_answer::world::LIVE, None).job;
     // Elsewhere, as on a login node, the plans would be those of the wrong machine.
     let is_here = || job().is_some_and(|job| job.part.is_some());
     let request = Request {
-        line: asked.line.as_deref().unwrap_or_default(),
-        place: asked.place.clone(),
-        goal: asked.goal,
-        also: &asked.also,
-        only: &asked.only,
-        is_planned: is_dry || !asked.place.is_empty() || is_here(),
+        line: request.line.as_deref().unwrap_or_default(),
+        place: request.place.clone(),
+        goal: request.goal,
+        also: &request.also,
+        only: &request.only,
+        is_planned: is_dry || !request.place.is_empty() || is_here(),
     };
     tune::candidates(&request, &HOST)
 }
 
 /// How long it may take.
-fn limit(args: &Asked, job: u32) -> Duration {
+fn limit(args: &TuneRequest, job: u32) -> Duration {
     let limit = Duration::from_secs_f64(args.limit * 60.0);
     match here::time_left(job) {
         Some(left) => limit.min(left.saturating_sub(RESERVE)),
@@ -147,7 +153,7 @@ fn limit(args: &Asked, job: u32) -> Duration {
 }
 
 /// Shows the lines and the figures of their plans.
-fn dry_run(args: &Asked, found: &Candidates) -> Result<ExitCode, Failure> {
+fn dry_run(args: &TuneRequest, found: &Candidates) -> Result<ExitCode, Failure> {
     if args.format == StatusFormat::Json {
         let document = tune::document(found, None, Metric::default());
         json::write_all(&mut say::output(), "berth-tune", &document)?;
@@ -160,7 +166,7 @@ fn dry_run(args: &Asked, found: &Candidates) -> Result<ExitCode, Failure> {
 }
 
 /// Shows what the runs say, and writes it into the folder.
-fn show(args: &Asked, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
+fn show(args: &TuneRequest, done: &Measurement<'_>) -> Result<ExitCode, Failure> {
     let verdict = done.verdict();
     let runs = Runs {
         found: done.found,

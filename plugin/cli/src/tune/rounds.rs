@@ -182,7 +182,7 @@ impl Measurement<'_> {
     /// One run: its value, or the reason why it has none.
     fn once(&mut self, at: usize, output: &str) -> Result<Result<f64, Failed>, Ended> {
         let hangs = self.timeout.unwrap_or((self.longest * HANGS).max(LEAST));
-        let left = self.left();
+        let left = self.remaining();
         if self.longest > left {
             return Err(OVER.into());
         }
@@ -237,7 +237,7 @@ impl Measurement<'_> {
     ) -> Result<(Option<i32>, Duration, File), Ended> {
         let file = self.folder.output(output).map_err(|why| why.to_string())?;
         let line = &self.found.all[at].typed;
-        let left = self.left();
+        let left = self.remaining();
         if left.is_zero() {
             return Err(OVER.into());
         }
@@ -250,14 +250,14 @@ impl Measurement<'_> {
     }
 
     /// The time that is left.
-    fn left(&self) -> Duration {
+    fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
     fn place(&self, round: u32) -> String {
         let open = self.series.iter().zip(&self.found.all);
         let open = open.filter(|(series, one)| series.stopped.is_none() && one.refused.is_none());
-        let left = self.left();
+        let left = self.remaining();
         let all = self.longest * (self.rounds + 1 - round) * open.count() as u32;
         format!(
             "round {round} of at most {}, at most {:.0} min left",

@@ -26,7 +26,7 @@ fn read_held(online: &CpuSet) -> Option<CpuSet> {
     let top = own.above(own.folders.len()).open().ok()?;
     Some(match own.version {
         Version::V1 => exclusive(&top, &own.folders),
-        Version::V2 => taken_from(&top, &own.folders, online),
+        Version::V2 => missing_at_top(&top, &own.folders, online),
     })
 }
 
@@ -47,7 +47,7 @@ fn exclusive(top: &Folder, own: &[String]) -> CpuSet {
 }
 
 /// What the cgroup at the top of the unified hierarchy lacks, and the caller's has not.
-fn taken_from(top: &Folder, own: &[String], online: &CpuSet) -> CpuSet {
+fn missing_at_top(top: &Folder, own: &[String], online: &CpuSet) -> CpuSet {
     // In a container the top is a cgroup like others, whose CPUs are limited for other reasons.
     let is_real = top.read("cgroup.type").is_err();
     let Some(left) = cpus(top, EFFECTIVE).filter(|_| is_real) else {
@@ -130,13 +130,13 @@ mod tests {
             top(dir.path(), Version::V2),
             folders(&["system.slice", "slurmd.service"]),
         );
-        assert_eq!(taken_from(&top, &own, &set("0-15")), set("4-7"));
+        assert_eq!(missing_at_top(&top, &own, &set("0-15")), set("4-7"));
         // slurmd's own slice is a partition too; the service has no file of its own.
         put(dir.path(), "system.slice/cpuset.cpus.effective", "6-7\n");
-        assert_eq!(taken_from(&top, &own, &set("0-15")), set("4-5"));
+        assert_eq!(missing_at_top(&top, &own, &set("0-15")), set("4-5"));
         // A container's top is limited, and nothing is held.
         put(dir.path(), "cgroup.type", "domain\n");
-        assert_eq!(taken_from(&top, &own, &set("0-15")), CpuSet::new());
+        assert_eq!(missing_at_top(&top, &own, &set("0-15")), CpuSet::new());
     }
 
     #[test]
@@ -148,6 +148,6 @@ mod tests {
             CpuSet::new()
         );
         let unified = top(dir.path(), Version::V2);
-        assert_eq!(taken_from(&unified, &own, &set("0-3")), CpuSet::new());
+        assert_eq!(missing_at_top(&unified, &own, &set("0-3")), CpuSet::new());
     }
 }

@@ -8,7 +8,7 @@ const VERSION: u32 = 1;
 /// More than Slurm's names have; longer ones are left out.
 const NAME: usize = 256;
 /// Steps of a job that ask for its limits if there seem to be none.
-const ASKED: u32 = 2;
+const LIMIT_QUERIES: u32 = 2;
 /// More kinds of generic resources than a node has.
 const MOST_GRES: usize = 256;
 
@@ -75,7 +75,7 @@ impl NodeFacts {
     /// come here before Slurm has set them.
     #[must_use]
     pub fn knows_limits(&self) -> bool {
-        self.memory_limit.is_some() || self.limits_asked >= ASKED
+        self.memory_limit.is_some() || self.limits_asked >= LIMIT_QUERIES
     }
 
     /// Whether Slurm still gives the job what these facts have.

@@ -36,9 +36,9 @@ pub fn begin_step(dir: &StateDir, job: u32) -> Result<Living, JobFilesError> {
 }
 
 /// Asks for jobs one after another.
-pub(super) struct Asked(Option<File>);
+pub(super) struct LivingJobs(Option<File>);
 
-impl Asked {
+impl LivingJobs {
     pub(super) fn of(dir: &StateDir) -> Self {
         Self(open(dir).ok())
     }

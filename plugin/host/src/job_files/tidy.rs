@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::folder::{self, JobFilesError};
-use super::living::Asked;
+use super::living::LivingJobs;
 use crate::atomic_file::is_older;
 use crate::state::StateDir;
 
@@ -32,7 +32,7 @@ struct OfJob {
 
 /// Removes the files of jobs that are over, and the folders of users that have none left.
 pub fn tidy(dir: &StateDir) {
-    let living = Asked::of(dir);
+    let living = LivingJobs::of(dir);
     for folder in folder::all(dir) {
         tidy_folder(&folder, &living);
         if folder != folder::path(dir) {
@@ -42,7 +42,7 @@ pub fn tidy(dir: &StateDir) {
     }
 }
 
-fn tidy_folder(folder: &Path, living: &Asked) {
+fn tidy_folder(folder: &Path, living: &LivingJobs) {
     for (job, of_job) in jobs(folder) {
         if !of_job.is_young && !living.lives(job) {
             for path in &of_job.files {
@@ -58,7 +58,7 @@ pub(super) fn make_room(dir: &StateDir, folder: &Path) -> Result<(), JobFilesErr
     if count(folder) <= MANY {
         return Ok(());
     }
-    tidy_folder(folder, &Asked::of(dir));
+    tidy_folder(folder, &LivingJobs::of(dir));
     match count(folder) < MOST {
         true => Ok(()),
         false => Err(JobFilesError::Full {

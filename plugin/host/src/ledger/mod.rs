@@ -321,7 +321,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn living(dir: &Path, steps: &Path) -> io::Result<steps::Found> {
+fn living(dir: &Path, steps: &Path) -> io::Result<steps::StepEntries> {
     let mut found = steps::read(steps)?;
     found.living.extend(table::living(dir)?);
     Ok(found)

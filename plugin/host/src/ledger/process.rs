@@ -28,7 +28,7 @@ pub struct Task {
 }
 
 /// The answer of /proc about a process number.
-enum Found {
+enum ProcAnswer {
     /// A process, by the letter of its state and its start time.
     Process(char, u64),
     /// No process has this number.
@@ -48,8 +48,8 @@ impl Process {
     #[must_use]
     pub fn of(pid: pid_t) -> Option<Self> {
         match find(pid) {
-            Found::Process(_, start) => Some(Self { pid, start }),
-            Found::Nothing | Found::Unknown => None,
+            ProcAnswer::Process(_, start) => Some(Self { pid, start }),
+            ProcAnswer::Nothing | ProcAnswer::Unknown => None,
         }
     }
 
@@ -58,9 +58,9 @@ impl Process {
     #[must_use]
     pub fn is_alive(self) -> bool {
         match find(self.pid) {
-            Found::Process('Z' | 'X', _) | Found::Nothing => false,
-            Found::Process(_, start) => start == self.start,
-            Found::Unknown => true,
+            ProcAnswer::Process('Z' | 'X', _) | ProcAnswer::Nothing => false,
+            ProcAnswer::Process(_, start) => start == self.start,
+            ProcAnswer::Unknown => true,
         }
     }
 }
@@ -77,25 +77,25 @@ impl Task {
     #[must_use]
     pub fn has_stopped(self) -> bool {
         match find(self.pid) {
-            Found::Process('T', start) => self.start != 0 && start as u32 == self.start,
+            ProcAnswer::Process('T', start) => self.start != 0 && start as u32 == self.start,
             _ => false,
         }
     }
 }
 
-fn find(pid: pid_t) -> Found {
+fn find(pid: pid_t) -> ProcAnswer {
     match Stat::of(pid) {
-        Ok(stat) => Found::Process(stat.state, stat.start),
+        Ok(stat) => ProcAnswer::Process(stat.state, stat.start),
         Err(why) => without(&why),
     }
 }
 
 /// Only the kernel's answer that there is no such process means that it has ended. A limit on open
 /// files, or a /proc that hides processes, does not mean that.
-fn without(why: &io::Error) -> Found {
+fn without(why: &io::Error) -> ProcAnswer {
     match why.raw_os_error() {
-        Some(libc::ENOENT | libc::ESRCH) => Found::Nothing,
-        _ => Found::Unknown,
+        Some(libc::ENOENT | libc::ESRCH) => ProcAnswer::Nothing,
+        _ => ProcAnswer::Unknown,
     }
 }
 
@@ -160,10 +160,10 @@ mod tests {
     fn only_no_such_process_is_dead() {
         let answer = |code| without(&io::Error::from_raw_os_error(code));
         for code in [libc::ENOENT, libc::ESRCH] {
-            assert!(matches!(answer(code), Found::Nothing), "{code}");
+            assert!(matches!(answer(code), ProcAnswer::Nothing), "{code}");
         }
         for code in [libc::EMFILE, libc::ENFILE, libc::EACCES, libc::ENOMEM] {
-            assert!(matches!(answer(code), Found::Unknown), "{code}");
+            assert!(matches!(answer(code), ProcAnswer::Unknown), "{code}");
         }
         let gone = Process {
             pid: pid_t::MAX,

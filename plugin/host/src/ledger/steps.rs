@@ -34,7 +34,7 @@ const MOST_NAMESAKES: u32 = 1000;
 
 /// What the folder holds.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct StepEntries {
     pub living: Vec<Entry>,
     pub dead: Vec<PathBuf>,
 }
@@ -48,8 +48,8 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
 }
 
 /// Reads all of it; a folder that is missing is empty. An entry that is released meanwhile may be missing.
-pub(super) fn read(folder: &Path) -> io::Result<Found> {
-    let mut found = Found::default();
+pub(super) fn read(folder: &Path) -> io::Result<StepEntries> {
+    let mut found = StepEntries::default();
     let files = match fs::read_dir(folder) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(found),
         files => files?,

@@ -5,10 +5,10 @@ use crate::sets::count::{counted, either};
 use std::fmt;
 
 use crate::answer::cpuset_note::CpusetNote;
-use crate::answer::kept_note::KeptNote;
 use crate::answer::mapping_note::MappingNote;
 use crate::answer::memory_note::MemoryNote;
 use crate::answer::near_note::NearNote;
+use crate::answer::reserved_note::ReservedNote;
 
 /// Something the user should know although the step runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum Note {
     /// About a cpuset.
     Cpuset(CpusetNote),
     /// About CPUs that are kept from tasks.
-    Kept(KeptNote),
+    Reserved(ReservedNote),
     /// A `--binding` could not be served; this is the whole text.
     NotBound(String),
 }
@@ -176,7 +176,7 @@ impl fmt::Display for Note {
             Self::Near(note) => note.fmt(f),
             Self::Memory(note) => note.fmt(f),
             Self::Cpuset(note) => note.fmt(f),
-            Self::Kept(note) => note.fmt(f),
+            Self::Reserved(note) => note.fmt(f),
             Self::Mapping { asked, less } => less.write(f, asked),
             Self::SharedByTime { tasks, threads } => write!(
                 f,

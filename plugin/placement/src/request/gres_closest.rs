@@ -27,7 +27,7 @@ impl GpuTasks<'_> {
     /// The GPUs that each task sees. `None` for a mask on a node with more GPUs than Slurm's own masks
     /// have bits.
     #[must_use]
-    pub fn seen(&self) -> Option<Vec<Vec<u32>>> {
+    pub fn visible(&self) -> Option<Vec<Vec<u32>>> {
         let step = &self.gres.step;
         Some(match self.bind {
             GpuBind::Map(_) | GpuBind::Mask(_) => {
@@ -126,7 +126,7 @@ mod tests {
                 near: &near,
                 tasks: &cpus,
             };
-            tasks.seen().unwrap()
+            tasks.visible().unwrap()
         };
         let each = [vec![2], vec![3], vec![0], vec![1]];
         assert_eq!(seen(GpuBind::PerTask(1), false), each);

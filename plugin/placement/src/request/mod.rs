@@ -26,7 +26,7 @@ use crate::request::cpuset::{CpusetFail, StepCpuset};
 use crate::request::distribution::Distribution;
 use crate::request::fixes::{Fix, Fixes};
 use crate::request::grid_engine::Binding;
-use crate::request::mapping::asked::Mapping;
+use crate::request::mapping::options::Mapping;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::{Gres, Near};
 use crate::sets::cpuset::CpuSet;

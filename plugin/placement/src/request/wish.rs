@@ -7,7 +7,7 @@ use std::fmt;
 use crate::request::Request;
 use crate::request::cpu_bind::{Level, Mode};
 use crate::request::grid_engine::{Binding, Strategy};
-use crate::request::mapping::asked::Mapping;
+use crate::request::mapping::options::Mapping;
 use crate::request::near::Near;
 use crate::request::share::Share;
 

@@ -51,13 +51,13 @@ impl Bounded {
 
 impl Bounded {
     /// How many more bytes have room.
-    fn left(&self) -> usize {
+    fn free_bytes(&self) -> usize {
         self.room.saturating_sub(self.text.len())
     }
 
     /// Takes the part of a text that fits.
     fn cut(&mut self, text: &str) -> fmt::Result {
-        let mut fits = self.left().min(text.len());
+        let mut fits = self.free_bytes().min(text.len());
         while !text.is_char_boundary(fits) {
             fits -= 1;
         }
@@ -70,7 +70,7 @@ impl Bounded {
 impl Write for Bounded {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.cut || text.len() > self.left() {
+        if self.cut || text.len() > self.free_bytes() {
             return self.cut(text);
         }
         self.text.push_str(text);

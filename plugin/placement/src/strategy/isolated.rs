@@ -2,10 +2,10 @@
 //! In: the situation, a strategy. Out: the strategy's plan without them, or with them and a note. Pure.
 
 use crate::answer::decision::Rule;
-use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
+use crate::answer::reserved_note::ReservedNote;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::sets::cpuset::CpuSet;
@@ -46,7 +46,8 @@ pub(super) fn choose(
         .for_each(|task| used.insert_all(&task.cpus));
     let used = used.intersection(&isolated);
     if !used.is_empty() {
-        plan.notes.push(Note::Kept(KeptNote::Isolated(used)));
+        plan.notes
+            .push(Note::Reserved(ReservedNote::Isolated(used)));
     }
     Ok(plan)
 }

@@ -109,13 +109,13 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
         }
         Mode::MapLdom(list) => {
             let domains = Numbered::of(here.node, wrap)?;
-            taken(list, here.request.tasks, |id| {
+            of_each_task(list, here.request.tasks, |id| {
                 domains.numbered(*id).cloned()
             })?
         }
         Mode::MaskLdom(list) => {
             let domains = Numbered::of(here.node, wrap)?;
-            taken(list, here.request.tasks, |mask| domains.masked(mask))?
+            of_each_task(list, here.request.tasks, |mask| domains.masked(mask))?
         }
     };
     match (0..).zip(&sets).find(|(_, set)| set.is_empty()) {
@@ -129,7 +129,7 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
 
 /// The CPUs that each task takes from a list. Each value is looked up once, and only if a task
 /// takes it; entries that no task takes do not matter.
-fn taken<T: Eq + Hash>(
+fn of_each_task<T: Eq + Hash>(
     list: &List<T>,
     tasks: u32,
     look_up: impl Fn(&T) -> Result<CpuSet, Refusal>,
@@ -285,11 +285,11 @@ mod tests {
             ends.set(ends.get() && letter != "c");
             Ok(single(CpuId(u32::from(letter.as_bytes()[0] - b'a'))))
         };
-        let sets = taken(&list, 5, look_up).unwrap();
+        let sets = of_each_task(&list, 5, look_up).unwrap();
         let cpus: Vec<_> = sets.iter().map(ToString::to_string).collect();
         assert_eq!(cpus, ["0", "1", "0", "0", "0"]);
         assert_eq!((looks.get(), ends.get()), (2, true), "beyond what is taken");
-        let sets = taken(&list, 60_008, look_up).unwrap();
+        let sets = of_each_task(&list, 60_008, look_up).unwrap();
         assert_eq!((sets.len(), looks.get()), (60_008, 5));
         let of_task = |id: u32| {
             single(CpuId(u32::from(

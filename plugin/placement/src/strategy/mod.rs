@@ -25,7 +25,7 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
     match Wish::of(here.request)? {
         Wish::Unbound => here.unbound(),
         Wish::Automatic => by_level(here, level::automatic),
-        Wish::Level(level) => by_level(here, |here| level::asked(here, level)),
+        Wish::Level(level) => by_level(here, |here| level::requested(here, level)),
         Wish::List(mode) => list::choose(here, mode),
         Wish::GridEngine(binding) => match binding.strategy {
             Strategy::Explicit(_) => grid_engine::choose(here, binding),

@@ -2,10 +2,10 @@
 
 use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
-use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::{NoCpu, Refusal};
+use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
 use crate::request::claims::Claims;
 use crate::request::core_kind::Kind;
@@ -194,7 +194,7 @@ impl Situation<'_> {
     }
 
     fn unreserved(&self) -> Note {
-        Note::Kept(KeptNote::TooManyReserved {
+        Note::Reserved(ReservedNote::TooManyReserved {
             tasks: self.request.tasks,
             own: self.owned.cpus.clone(),
         })

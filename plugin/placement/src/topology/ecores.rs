@@ -25,7 +25,7 @@ impl ECores {
     pub const ALL: [Self; 3] = [Self::FirstKind, Self::SameFrequency, Self::AnyFrequency];
 
     /// The CPUs that stay, or nothing if no kind is called `IntelCore`: then none is left out.
-    fn kept(self, kinds: &[CoreKind]) -> Option<CpuSet> {
+    fn counted(self, kinds: &[CoreKind]) -> Option<CpuSet> {
         let named =
             |kind: &&CoreKind| value(kind, "CoreType").is_some_and(|name| name == "intelcore");
         let most = match self {
@@ -60,7 +60,7 @@ impl Machine {
     /// The machine as slurmd of such a release counts it without `allow_ecores`, if it leaves cores out.
     #[must_use]
     pub fn without_ecores(&self, release: ECores) -> Option<Self> {
-        let kept = release.kept(&self.parts().kinds)?;
+        let kept = release.counted(&self.parts().kinds)?;
         let kept = kept.intersection(self.cpus());
         let some = !kept.is_empty() && kept != *self.cpus();
         some.then(|| Self::new(self.parts().only(&kept)).ok())

@@ -165,7 +165,7 @@ impl Node {
 
     /// The efficiency cores' CPUs, which slurmd leaves out; `None` if it counts all cores.
     #[must_use]
-    pub fn left_out(&self) -> Option<CpuSet> {
+    pub fn efficiency_cpus(&self) -> Option<CpuSet> {
         let left = self
             .found
             .as_ref()?
@@ -181,7 +181,7 @@ impl Node {
 
     /// The machine as it was found, with what slurmd leaves out.
     #[must_use]
-    pub fn found(&self) -> Option<&Machine> {
+    pub fn whole_machine(&self) -> Option<&Machine> {
         self.found.as_deref()
     }
 

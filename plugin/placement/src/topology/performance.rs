@@ -44,7 +44,10 @@ impl Node {
     #[must_use]
     pub fn cpus_of_kind(&self, asked: Kind) -> Option<CpuSet> {
         let counted = self.machine()?.cpus();
-        let kept = self.found()?.cpus_of_kind(asked)?.intersection(counted);
+        let kept = self
+            .whole_machine()?
+            .cpus_of_kind(asked)?
+            .intersection(counted);
         (!kept.is_empty()).then_some(kept)
     }
 }

@@ -1,6 +1,6 @@
 //! Exact answers: machine, request, CPUs.
 
-use berth_placement::request::cpuset::{Choice, Given};
+use berth_placement::request::cpuset::{Choice, ExistingCpuset};
 use berth_placement::*;
 
 use crate::making::{choosing, chosen, dynamic, machine, node, on_ring, ring, set};
@@ -103,7 +103,7 @@ fn a_step_is_placed_inside_as_if_the_set_were_the_allocation() {
 fn a_set_that_exists_holds_later_steps() {
     let node = node(ring(), Rules::default());
     let mut request = choosing("NCPUS=4");
-    request.cpuset = Some(StepCpuset::Given(Given {
+    request.cpuset = Some(StepCpuset::Given(ExistingCpuset {
         asked: CpusetRequest::Dynamic(dynamic("NCPUS=4")),
         cpus: set("4-5,12-13"),
         mems: None,
@@ -133,7 +133,7 @@ fn a_static_set_is_what_the_job_owns_of_it() {
     let node = node(ring(), Rules::default());
     let mut request = choosing("NCPUS=4");
     let given = |text: &str| {
-        Some(StepCpuset::Given(Given {
+        Some(StepCpuset::Given(ExistingCpuset {
             asked: text.parse().unwrap(),
             cpus: set("0-3"),
             mems: None,

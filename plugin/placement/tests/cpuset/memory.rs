@@ -47,7 +47,7 @@ fn memory_of_a_static_cpuset_is_preferred() {
         (None, SetMemory::Open),
     ] {
         let mut request = choosing("NCPUS=2");
-        request.cpuset = Some(StepCpuset::Given(request::cpuset::Given {
+        request.cpuset = Some(StepCpuset::Given(request::cpuset::ExistingCpuset {
             asked: "CPUSET_NAME=MYSET".parse().unwrap(),
             cpus: CpuSet::from_list("0-1").unwrap(),
             mems: mems.map(|mems| std::iter::once(mems).collect()),

@@ -106,13 +106,13 @@ pub fn foreign(name: &str) -> Option<&'static Foreign> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Command, Found, long};
+    use crate::options::{Command, Lookup, long};
 
     #[test]
     fn none_is_slurms_own() {
         for row in all_foreign() {
             let found = long(Command::Srun, None, row.name);
-            assert_eq!(found, Found::Unknown, "{}", row.name);
+            assert_eq!(found, Lookup::Unknown, "{}", row.name);
             assert_eq!(foreign(row.name), Some(row));
         }
     }

@@ -199,7 +199,7 @@ pub fn drops_hint(option: &str) -> bool {
 
 /// The meaning of a long name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// An option, in full or by an abbreviation that only it has.
     Option(&'static Row),
     /// An abbreviation of several.
@@ -210,19 +210,19 @@ pub enum Found {
 
 /// Looks a long name up as `getopt_long` does.
 #[must_use]
-pub fn long(command: Command, release: Option<Release>, name: &str) -> Found {
+pub fn long(command: Command, release: Option<Release>, name: &str) -> Lookup {
     let mut rows = beginning(command, release, name);
     let Some(first) = rows.next() else {
-        return Found::Unknown;
+        return Lookup::Unknown;
     };
     if first.typed() == name {
-        return Found::Option(first);
+        return Lookup::Option(first);
     }
     let mut several: Vec<_> = std::iter::once(first).chain(rows).collect();
     several.dedup_by_key(|row| row.name());
     match several.iter().all(|row| row.name() == first.name()) {
-        true => Found::Option(first),
-        false => Found::Ambiguous(several.iter().map(|row| row.typed()).collect()),
+        true => Lookup::Option(first),
+        false => Lookup::Ambiguous(several.iter().map(|row| row.typed()).collect()),
     }
 }
 
@@ -240,7 +240,7 @@ mod tests {
 
     fn takes(command: Command, release: Release, name: &str) -> Option<Takes> {
         match long(command, Some(release), name) {
-            Found::Option(row) => Some(row.takes()),
+            Lookup::Option(row) => Some(row.takes()),
             _ => None,
         }
     }
@@ -293,9 +293,9 @@ mod tests {
     #[test]
     fn abbreviations() {
         let name = |text: &str| match long(Command::Srun, Some(Release::V22_05), text) {
-            Found::Option(row) => row.name().to_string(),
-            Found::Ambiguous(names) => names.join("|"),
-            Found::Unknown => "-".into(),
+            Lookup::Option(row) => row.name().to_string(),
+            Lookup::Ambiguous(names) => names.join("|"),
+            Lookup::Unknown => "-".into(),
         };
         for (text, means) in [
             ("cpu-b", "cpu-bind"),

@@ -1,5 +1,5 @@
 //! srun's reading of its options: each one is read in its turn, then some are derived from others,
-//! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`Asked`], or the
+//! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`SrunRequest`], or the
 //! reason why srun refuses the line.
 
 mod for_model;
@@ -9,10 +9,10 @@ pub mod selection;
 mod state;
 mod verify;
 
-pub use berth_placement::controller::select::NodesAsked as NodeRange;
+pub use berth_placement::controller::select::NodeRange;
 use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind};
 
-use crate::line::{Given, Line, Trouble};
+use crate::line::{Line, LineOption, Trouble};
 use crate::release::Release;
 use crate::spelling::{Least, LevelBits};
 
@@ -44,11 +44,11 @@ pub struct Setting<'a> {
 impl Line {
     /// The options as what the command reads.
     pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
-        self.given.iter().map(Given::setting)
+        self.options.iter().map(LineOption::setting)
     }
 }
 
-impl Given {
+impl LineOption {
     /// The option as what the command reads.
     #[must_use]
     pub fn setting(&self) -> Setting<'_> {
@@ -104,7 +104,7 @@ pub enum LevelFrom {
 
 /// srun's reading of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct SrunRequest {
     /// The release whose rules were used.
     pub release: Release,
     /// The number of tasks, if it is requested or follows from other options.
@@ -159,7 +159,7 @@ pub struct Asked {
     default_tasks: u32,
 }
 
-impl Asked {
+impl SrunRequest {
     /// The number of tasks that srun starts, if it does not follow from the allocation.
     #[must_use]
     pub fn tasks(&self) -> u32 {
@@ -215,7 +215,7 @@ impl Asked {
 pub fn read<'a>(
     settings: impl IntoIterator<Item = Setting<'a>>,
     release: Release,
-) -> Result<Asked, Refused> {
+) -> Result<SrunRequest, Refused> {
     let mut state = state::State::new(release);
     let settings: Vec<_> = settings.into_iter().collect();
     // srun reads variables before its arguments.

@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use berth_placement::CoreSpec;
 
 use crate::number;
-use crate::options::{self, Command, Found, HOST_FILE, Takes};
-use crate::reading::{Asked, LevelFrom, NodeRange, Refused, Setting, Source};
+use crate::options::{self, Command, HOST_FILE, Lookup, Takes};
+use crate::reading::{LevelFrom, NodeRange, Refused, Setting, Source, SrunRequest};
 use crate::release::Release;
 use crate::spelling::{self, LevelBits, TypedBind};
 
@@ -14,7 +14,7 @@ use crate::spelling::{self, LevelBits, TypedBind};
 /// gives, and `cpu_bind` is not made of `bind` yet.
 #[derive(Default)]
 pub(super) struct State {
-    asked: Asked,
+    request: SrunRequest,
     pub nodefile: bool,
     /// The variable `SLURM_HOSTFILE`.
     pub host_file: Option<String>,
@@ -28,16 +28,16 @@ pub(super) struct State {
 }
 
 impl Deref for State {
-    type Target = Asked;
+    type Target = SrunRequest;
 
-    fn deref(&self) -> &Asked {
-        &self.asked
+    fn deref(&self) -> &SrunRequest {
+        &self.request
     }
 }
 
 impl DerefMut for State {
-    fn deref_mut(&mut self) -> &mut Asked {
-        &mut self.asked
+    fn deref_mut(&mut self) -> &mut SrunRequest {
+        &mut self.request
     }
 }
 
@@ -46,19 +46,19 @@ const MOST: u32 = u16::MAX as u32;
 
 impl State {
     pub(super) fn new(release: Release) -> Self {
-        let asked = Asked {
+        let request = SrunRequest {
             release,
-            ..Asked::default()
+            ..SrunRequest::default()
         };
         Self {
-            asked,
+            request,
             ..Self::default()
         }
     }
 
     /// What was read and derived.
-    pub(super) fn into_asked(self) -> Asked {
-        self.asked
+    pub(super) fn into_request(self) -> SrunRequest {
+        self.request
     }
 
     /// Where an option was set last, if it was.
@@ -208,7 +208,7 @@ pub(super) fn is_off(setting: Setting<'_>) -> bool {
     if setting.source == Source::Line {
         return false;
     }
-    let Found::Option(row) = options::long(Command::Srun, None, setting.name) else {
+    let Lookup::Option(row) = options::long(Command::Srun, None, setting.name) else {
         return false;
     };
     let text = setting.value.unwrap_or_default();

@@ -4,7 +4,7 @@ use super::*;
 use crate::line;
 use crate::options::Command;
 
-fn asked(text: &str, release: Release) -> Result<Asked, Refused> {
+fn asked(text: &str, release: Release) -> Result<SrunRequest, Refused> {
     let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
     read(
         line::read(&words, Command::Srun, Some(release)).settings(),

@@ -7,7 +7,7 @@ use berth_placement::{AcrossHosts, Distribution, Level};
 
 use crate::reading::for_model::from_state;
 use crate::reading::state::State;
-use crate::reading::{Asked, LevelFrom, Refused, hint};
+use crate::reading::{LevelFrom, Refused, SrunRequest, hint};
 use crate::release::Release;
 use crate::spelling::LevelBits;
 
@@ -57,7 +57,7 @@ pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
 }
 
 /// The same, and counts the tasks.
-pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
+pub(super) fn verify(mut state: State) -> Result<SrunRequest, Refused> {
     derive(&mut state)?;
     let tasks = tasks(&state)?;
     if state.bind.ignored_rank {
@@ -67,7 +67,7 @@ pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
         );
     }
     let levels = state.bind.levels;
-    Ok(Asked {
+    Ok(SrunRequest {
         ntasks: tasks.is_set.then_some(tasks.count),
         default_tasks: tasks.count,
         ntasks_given: state.ntasks.is_some(),
@@ -76,7 +76,7 @@ pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
         levels,
         level_from: state.level_from.filter(|_| !levels.is_empty()),
         threads_per_core: state.node[2],
-        ..state.into_asked()
+        ..state.into_request()
     })
 }
 

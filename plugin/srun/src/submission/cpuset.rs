@@ -6,14 +6,14 @@ use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Attribute, Dynamic};
 use berth_placement::sets::count::counted;
 
-use crate::reading::Asked;
+use crate::reading::SrunRequest;
 use crate::submission::Words;
 
 /// The number of CPUs on each node that a line asks for: tasks on a node × `-c`. Tasks on a node are
 /// `--ntasks-per-node`, else all tasks over the nodes. `None` if the number of nodes is open, and for a line
 /// that says nothing of tasks and CPUs: its job has all that it gets.
 #[must_use]
-pub fn ncpus(asked: &Asked) -> Option<u32> {
+pub fn ncpus(asked: &SrunRequest) -> Option<u32> {
     if (asked.ntasks, asked.ntasks_per_node, asked.cpus_per_task) == (None, None, None) {
         return None;
     }
@@ -49,7 +49,7 @@ pub fn ncpus_of(words: &Words, env: impl Fn(&str) -> Option<String>) -> Option<u
     if words.is_unsure() {
         return None;
     }
-    ncpus(&words.asked(env)?)
+    ncpus(&words.request(env)?)
 }
 
 /// The reason why a cpuset can never be had, if that is sure.
@@ -65,7 +65,7 @@ pub fn never_fits(
     if words.is_unsure() {
         return None;
     }
-    let asked = words.asked(env)?;
+    let asked = words.request(env)?;
     let least = asked.nodes.as_ref().map_or(1, |nodes| nodes.least);
     if set.max_radius.is_some() && least > 1 {
         return Some(format!(
@@ -99,11 +99,11 @@ pub fn needs_one_node(
 ) -> bool {
     let has_radius = matches!(request, CpusetRequest::Dynamic(set) if set.max_radius.is_some());
     let named = ["nodelist", "nodefile", "ntasks-per-node"];
-    let is_open = |asked: Asked| asked.nodes.is_none();
+    let is_open = |asked: SrunRequest| asked.nodes.is_none();
     has_radius
         && !words.is_unsure()
         && !named.iter().any(|option| words.has(option))
-        && words.asked(env).is_some_and(is_open)
+        && words.request(env).is_some_and(is_open)
 }
 
 /// Whether the cpuset of a job on one node may be a part of the CPUs that the job has there. `counted` is the number that

@@ -13,9 +13,9 @@ pub mod two_names;
 
 use berth_placement::request::cpu_bind::Mode;
 
-use crate::line::{self, Given, Line};
+use crate::line::{self, Line, LineOption};
 use crate::options::{Command, Own, growing, variables};
-use crate::reading::{Asked, NodeRange, Setting, read};
+use crate::reading::{NodeRange, Setting, SrunRequest, read};
 use crate::release::Release;
 
 pub use directives::{Directive, Word, directives};
@@ -29,7 +29,7 @@ pub struct Words {
     command: Option<Command>,
     release: Release,
     /// A script's options, and those of the line, which override them.
-    given: Vec<Given>,
+    options: Vec<LineOption>,
     /// The first word that is no option: program, script or command.
     pub program: Option<String>,
     /// Whether another component follows (`:`), or a word may be an option or an argument.
@@ -49,26 +49,26 @@ impl Words {
         let words: Vec<_> = words.into_iter().collect();
         let command = Command::named(command);
         let Line {
-            given,
+            options,
             program,
             more,
             ..
         } = line::read(&words, command.unwrap_or(Command::Srun), Some(release));
         Self {
-            unsure: more || command.is_none() || given.iter().any(Given::is_guessed),
+            unsure: more || command.is_none() || options.iter().any(LineOption::is_guessed),
             program: program.into_iter().next(),
-            ..Self::of(command, given, release)
+            ..Self::of(command, options, release)
         }
     }
 
     /// The options of a line that was read before; those of its command's variables are in the environment.
     #[must_use]
-    pub fn of(command: Option<Command>, given: Vec<Given>, release: Release) -> Self {
+    pub fn of(command: Option<Command>, options: Vec<LineOption>, release: Release) -> Self {
         Self {
             is_srun: command == Some(Command::Srun),
             command,
             release,
-            given,
+            options,
             program: None,
             unsure: false,
             may_get_more: false,
@@ -78,41 +78,41 @@ impl Words {
     /// The options of a script's `#SBATCH` lines, below those of the command line.
     #[must_use]
     pub fn with_script(mut self, script: &str) -> Self {
-        let mut given = Vec::new();
+        let mut options = Vec::new();
         for line in directives(script.as_bytes()) {
             let words = line.words.iter().map(|word| word.text.as_str());
             let words = Self::read("sbatch", words, self.release);
             self.unsure |= words.unsure || line.begins_component;
-            given.extend(words.given);
+            options.extend(words.options);
         }
-        given.append(&mut self.given);
-        self.given = given;
+        options.append(&mut self.options);
+        self.options = options;
         self
     }
 
     /// Whether an option is there.
     #[must_use]
     pub fn has(&self, option: &str) -> bool {
-        self.given.iter().any(|given| given.name == option)
+        self.options.iter().any(|one| one.name == option)
     }
 
     /// The value of an option, if it has one; the last counts.
     #[must_use]
     pub fn value(&self, option: &str) -> Option<&str> {
-        let given = self.given.iter().rev();
-        let mut given = given.filter(|given| given.name == option && given.trouble.is_none());
-        given.next()?.value.as_deref()
+        let options = self.options.iter().rev();
+        let mut options = options.filter(|one| one.name == option && one.trouble.is_none());
+        options.next()?.value.as_deref()
     }
 
     /// What is wrong if one of berth's own options has two values, by both of its names.
     #[must_use]
     pub fn named_twice(&self, own: Own) -> Option<String> {
-        two_names::of(own, &self.given)
+        two_names::of(own, &self.options)
     }
 
     /// srun's reading of the options, with those that it takes from the environment. An option
     /// that the table does not have may belong to another plugin.
-    fn asked(&self, env: impl Fn(&str) -> Option<String>) -> Option<Asked> {
+    fn request(&self, env: impl Fn(&str) -> Option<String>) -> Option<SrunRequest> {
         let wanted = variables(Command::Srun, self.release).filter(|_| self.is_srun);
         let set: Vec<_> = wanted
             .filter_map(|(variable, name)| Some((name, env(variable)?)))
@@ -120,8 +120,8 @@ impl Words {
         let outer = set
             .iter()
             .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
-        let own = self.given.iter().filter(|given| given.trouble.is_none());
-        let own = own.map(|given| Setting::new(&given.name, given.value.as_deref()));
+        let own = self.options.iter().filter(|one| one.trouble.is_none());
+        let own = own.map(|one| Setting::new(&one.name, one.value.as_deref()));
         read(outer.chain(own), self.release).ok()
     }
 
@@ -140,13 +140,13 @@ impl Words {
         if self.unsure || self.may_get_more || growing().any(grows) {
             return None;
         }
-        Some(self.asked(env)?.cpus_per_task.unwrap_or(1))
+        Some(self.request(env)?.cpus_per_task.unwrap_or(1))
     }
 
     /// The requested tasks, if that is known: with a range of nodes it is not.
     #[must_use]
     pub fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
-        let asked = self.asked(env)?;
+        let asked = self.request(env)?;
         let range = |nodes: &NodeRange| nodes.most != Some(nodes.least);
         match asked.ntasks {
             None if asked.nodes.as_ref().is_some_and(range) => None,
@@ -156,7 +156,7 @@ impl Words {
 
     /// Whether `--cpu-bind=none` leaves the tasks unbound, whatever else the line asks.
     fn is_unbound(&self, env: impl Fn(&str) -> Option<String>) -> bool {
-        let mode = self.asked(env).and_then(|asked| asked.cpu_bind.mode);
+        let mode = self.request(env).and_then(|asked| asked.cpu_bind.mode);
         mode == Some(Mode::Free)
     }
 

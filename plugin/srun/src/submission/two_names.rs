@@ -2,18 +2,18 @@
 //! values, and only one could count.
 //! In: the options of a line. Out: what is wrong, for the user.
 
-use crate::line::Given;
+use crate::line::LineOption;
 use crate::options::Own;
 
 /// The reason why a line is refused that gives one option two values, by both of its names.
 #[must_use]
-pub fn why(given: &[Given]) -> Option<String> {
+pub fn why(given: &[LineOption]) -> Option<String> {
     Own::ALL.into_iter().find_map(|own| of(own, given))
 }
 
 /// The same for one option.
 #[must_use]
-pub fn of(own: Own, given: &[Given]) -> Option<String> {
+pub fn of(own: Own, given: &[LineOption]) -> Option<String> {
     let last = |is_alias: bool| {
         let mut all = given.iter().rev();
         let found = all.find(|one| one.name == own.name && one.alias.is_some() == is_alias);
@@ -55,7 +55,7 @@ mod tests {
             ),
         ] {
             let words: Vec<_> = line.split(' ').collect();
-            let found = why(&read(&words, Command::Srun, None).given);
+            let found = why(&read(&words, Command::Srun, None).options);
             assert_eq!(found.as_deref(), expected, "{line}");
         }
     }

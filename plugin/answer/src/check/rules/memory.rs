@@ -11,7 +11,7 @@ pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
     let memory = case.job_option("mem")?;
     let beside = |other: &&Command| {
         let names_part = ["mem", "mem-per-cpu", "mem-per-gpu", "overlap"];
-        let takes_all = !names_part.iter().any(|name| other.given(name).is_some());
+        let takes_all = !names_part.iter().any(|name| other.option(name).is_some());
         let is_step = other.kind == Kind::Srun && other.in_background;
         is_step && takes_all && other.is_complete() && other.waits == command.waits
     };
@@ -44,7 +44,7 @@ fn per_cpu(case: &Case<'_>, memory: &str) -> Option<Repair> {
     let (job, asked) = (case.script.job.as_ref()?, case.job.as_ref()?);
     let is_one_node = asked.nodes.is_none_or(|nodes| nodes.most == Some(1));
     let given = job
-        .given("mem")
+        .option("mem")
         .filter(|_| is_one_node && !case.is_whole())?;
     let cpus = asked
         .tasks()

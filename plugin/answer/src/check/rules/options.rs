@@ -2,8 +2,8 @@
 //! release, and words that were meant to be options.
 
 use berth_srun::Release;
-use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, long, nearest};
+use berth_srun::line::{LineOption, Trouble};
+use berth_srun::options::{Command as Program, Lookup, long, nearest};
 
 use crate::args::is_plans_own;
 use crate::check::case::Case;
@@ -15,12 +15,12 @@ const REFUSED: &str = "starts nothing with it";
 /// Options that the command's table does not have, and beginnings of several of its names. One that is
 /// near to none may be a plugin's.
 pub(super) fn misspelt(case: &Case<'_>) -> Vec<Finding> {
-    let finding = |given: &Given| match &given.trouble {
+    let finding = |given: &LineOption| match &given.trouble {
         Some(Trouble::Unknown) => unknown_option(case, given),
         Some(Trouble::Ambiguous(names)) => Some(ambiguous(case, given, names)),
         _ => None,
     };
-    let all = case.command.line.given.iter();
+    let all = case.command.line.options.iter();
     all.filter_map(|given| {
         let line = line_of(case, given);
         finding(given).map(|one| Finding { line, ..one })
@@ -29,7 +29,7 @@ pub(super) fn misspelt(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The line of an option: directives are many lines.
-fn line_of(case: &Case<'_>, given: &Given) -> usize {
+fn line_of(case: &Case<'_>, given: &LineOption) -> usize {
     let command = case.command;
     let word = command.words.get(given.words.start);
     let word = word.filter(|word| command.name.range.is_empty() && !word.range.is_empty());
@@ -37,7 +37,7 @@ fn line_of(case: &Case<'_>, given: &Given) -> usize {
 }
 
 /// An option that begins several names.
-fn ambiguous(case: &Case<'_>, given: &Given, names: &[&'static str]) -> Finding {
+fn ambiguous(case: &Case<'_>, given: &LineOption, names: &[&'static str]) -> Finding {
     let program = case.command.kind.program();
     let who = program.name();
     let found = format!("{who}: option '--{}' is ambiguous", given.name);
@@ -48,7 +48,7 @@ fn ambiguous(case: &Case<'_>, given: &Given, names: &[&'static str]) -> Finding 
     case.warning("misspelt-option", found, &why).or(near)
 }
 
-fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
+fn unknown_option(case: &Case<'_>, given: &LineOption) -> Option<Finding> {
     let (command, release) = (case.command, case.around.release);
     let program = command.kind.program();
     let who = program.name();
@@ -60,7 +60,7 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
     if given.name.chars().count() == 1 {
         return warning("unknown-option", format!("{who} {REFUSED}"));
     }
-    let has = |program, release| matches!(long(program, Some(release), &given.name), Found::Option(row) if row.typed() == given.name);
+    let has = |program, release| matches!(long(program, Some(release), &given.name), Lookup::Option(row) if row.typed() == given.name);
     let others = [Program::Srun, Program::Sbatch, Program::Salloc];
     let mut lines = Release::ALL.into_iter().filter(|line| has(program, *line));
     if let Some(first) = lines.next() {
@@ -90,7 +90,7 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
 }
 
 /// The option moved from a job to its sruns.
-fn moved(case: &Case<'_>, given: &Given) -> Option<Repair> {
+fn moved(case: &Case<'_>, given: &LineOption) -> Option<Repair> {
     let job = case.command;
     let words = job.words.get(given.words.clone())?;
     let typed: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
@@ -98,14 +98,19 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Repair> {
     let is_step = |command: &&Command| command.kind == Kind::Srun;
     let steps = case.script.commands.iter().filter(is_step);
     steps.clone().next()?;
-    let steps = steps.filter(|step| step.given(&given.name).is_none());
+    let steps = steps.filter(|step| step.option(&given.name).is_none());
     let inserted: Option<Vec<_>> = steps.map(|step| step.insert(&typed.join(" "))).collect();
     edits.extend(inserted?.concat());
     Some(edits)
 }
 
 /// The option's word with another name.
-pub(super) fn renamed(text: &[u8], command: &Command, given: &Given, near: &str) -> Option<Repair> {
+pub(super) fn renamed(
+    text: &[u8],
+    command: &Command,
+    given: &LineOption,
+    near: &str,
+) -> Option<Repair> {
     let word = command.words.get(given.words.start)?;
     let bytes = text.get(word.range.clone())?;
     let typed = format!("--{}", given.name);
@@ -125,9 +130,9 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
     let is_name = |text: &str| {
         let name = text.split('=').next().unwrap_or_default();
         let found = long(program, Some(case.around.release), name);
-        name.len() > 2 && matches!(found, Found::Option(row) if row.typed() == name)
+        name.len() > 2 && matches!(found, Lookup::Option(row) if row.typed() == name)
     };
-    let starts = command.line.given.iter().map(|given| given.words.start);
+    let starts = command.line.options.iter().map(|given| given.words.start);
     let mut words = starts.filter_map(|at| command.words.get(at));
     let word = words.find(|word| {
         let name = word

@@ -18,7 +18,7 @@ const REFUSED: &str = "the submitting command refuses it";
 pub(super) fn mapping_never_fits(case: &Case<'_>) -> Option<Finding> {
     let is_given = MAPPING
         .iter()
-        .any(|name| case.command.given(name).is_some());
+        .any(|name| case.command.option(name).is_some());
     if !is_given || !case.knows(&MAPPING) || case.script.has_components {
         return None;
     }
@@ -41,7 +41,7 @@ pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
         near: case.own("near"),
         mapping: case.mapping().ok()?,
         binding: case.own("binding"),
-        cpu_bind: case.asked.as_ref().ok()?.cpu_bind.clone(),
+        cpu_bind: case.request.as_ref().ok()?.cpu_bind.clone(),
         ..Request::default()
     };
     let Err(both) = Wish::of(&request) else {
@@ -66,7 +66,7 @@ pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
 
 /// A `--cpu-bind` beside an option that chooses the CPUs, of which one gives way.
 pub(super) fn gives_way(case: &Case<'_>) -> Option<Finding> {
-    case.command.given("cpu-bind")?;
+    case.command.option("cpu-bind")?;
     let request = planned::request(case, case.around.any_place()?).ok()?;
     let one = plan::gives_way(&request)?;
     let [level, none] = match one.option {
@@ -120,7 +120,7 @@ fn is_in_job(case: &Case<'_>) -> bool {
 
 /// The cpuset of the line itself, if it is known.
 fn cpuset_of(case: &Case<'_>) -> Option<CpusetRequest> {
-    case.command.given("cpuset")?;
+    case.command.option("cpuset")?;
     let is_known = case.knows(&["cpuset"]) && !case.script.has_components;
     is_known.then(|| case.own("cpuset")).flatten()
 }

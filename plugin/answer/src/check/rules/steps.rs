@@ -4,7 +4,7 @@
 use berth_placement::Level;
 use berth_placement::sets::count::counted;
 use berth_srun::Release;
-use berth_srun::reading::Asked;
+use berth_srun::reading::SrunRequest;
 
 use super::binding::job_cpus;
 use crate::check::case::Case;
@@ -15,7 +15,7 @@ use crate::check::finding::Finding;
 /// `SLURM_CPUS_PER_TASK`.
 pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
     let of_job = case.job_option("cpus-per-task")?;
-    let asked = case.asked.as_ref().ok()?;
+    let asked = case.request.as_ref().ok()?;
     let is_taken_over = case.around.release >= Release::V23_11 || case.script.has_components;
     // A single task has the job's CPUs all the same, if no level is asked for.
     let is_alone = case.tasks() == Some(1) && asked.cpu_bind.level.is_none();
@@ -43,7 +43,7 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
 
 /// `--ntasks-per-socket` limits tasks, and does not make more of them.
 pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
-    let most = case.command.given("ntasks-per-socket")?.value.clone()?;
+    let most = case.command.option("ntasks-per-socket")?.value.clone()?;
     let counts = [
         "ntasks",
         "ntasks-per-node",
@@ -65,7 +65,7 @@ pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
     let command = case.command;
     let number = |name: &str| -> Option<u32> {
-        command.given(name)?;
+        command.option(name)?;
         case.own(name)
     };
     if !case.knows(&["ntasks", "nodes", "ntasks-per-node"]) || case.is_set("nodelist") {
@@ -101,7 +101,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
         .as_ref()
         .filter(|_| !case.script.has_components)?;
     let of_job = case.job.as_ref()?;
-    let asked = case.asked.as_ref().ok()?;
+    let asked = case.request.as_ref().ok()?;
     if !case.command.is_complete() || !job.is_complete() {
         return None;
     }
@@ -110,10 +110,10 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     }
     let tasks = case
         .tasks()
-        .filter(|_| case.command.given("ntasks").is_some())?;
+        .filter(|_| case.command.option("ntasks").is_some())?;
     // A job that asks for nodes alone usually gets them whole.
     let mut counts = ["ntasks", "ntasks-per-node"].iter();
-    counts.find(|name| job.given(name).is_some())?;
+    counts.find(|name| job.option(name).is_some())?;
     // The job owns whole cores, so it may have one thread more than it asks for on each node.
     let nodes = of_job.nodes.map_or(1, |nodes| nodes.least).max(1);
     let cpus = job_cpus(case, job)?;
@@ -139,8 +139,8 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// More nodes than the job has.
-fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
-    let own = case.command.given("nodes").and_then(|_| case.nodes())?;
+fn more_nodes(case: &Case<'_>, of_job: &SrunRequest) -> Option<Finding> {
+    let own = case.command.option("nodes").and_then(|_| case.nodes())?;
     let nodes = of_job.nodes?.most.filter(|_| of_job.nodelist.is_none())?;
     (own > nodes).then(|| {
         let found = format!("-N {own} in a job of {}", counted(nodes, "node"));
@@ -153,7 +153,7 @@ fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
 /// What the job asks for on as many nodes as the step asks for, and the most that it may have there;
 /// none if the job does not say how much each node has.
 fn on_own_nodes(case: &Case<'_>) -> Option<(u32, u32)> {
-    let own = case.command.given("nodes").and_then(|_| case.nodes())?;
+    let own = case.command.option("nodes").and_then(|_| case.nodes())?;
     let job = case.job.as_ref()?;
     let all = job.nodes?.most?;
     let each = job
@@ -176,7 +176,7 @@ pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
     let is_first =
         |one: &&Command| one.kind == Kind::Srun && one.in_background && one.waits == command.waits;
     let mut first = case.script.commands.iter().filter(is_first);
-    let first = first.find(|one| one.given("overlap").is_none());
+    let first = first.find(|one| one.option("overlap").is_none());
     // A step that is not in the background starts beside those that were put there before.
     let with = |other: &&Command| {
         let is_beside = other.in_background || first.is_some_and(|first| is_later(other, first));

@@ -34,7 +34,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     let Some((option, value)) = refused.wrong_value() else {
         return Some(finding);
     };
-    let Some(given) = case.command.given(option) else {
+    let Some(given) = case.command.option(option) else {
         return Some(finding);
     };
     let repair = |value: String| case.command.revalue(&case.script.text, given, &value);
@@ -45,7 +45,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
 /// A time limit with letters, as letters behind one dash may become one: `-trace` is `-t race`.
 /// Source: `time_str2mins`.
 fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
-    let given = case.command.given("time")?;
+    let given = case.command.option("time")?;
     let value = given.value.as_deref()?;
     let words = ["infinite", "unlimited"];
     let is_word = words.iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -67,7 +67,7 @@ fn first_line(why: &str) -> String {
 
 /// One option by both of its names, where the shell computes none of them.
 fn two_names(case: &Case<'_>) -> Option<String> {
-    let given = &case.command.line.given;
+    let given = &case.command.line.options;
     let is_known = !given.iter().any(|one| case.command.is_computed(one));
     berth_srun::submission::two_names::why(given).filter(|_| is_known)
 }
@@ -135,9 +135,9 @@ fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
 
 /// A hint that srun ignores.
 pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
-    let asked = case.asked.as_ref().ok()?;
+    let asked = case.request.as_ref().ok()?;
     let hint = case.has("hint")?;
-    let own = case.command.given("hint");
+    let own = case.command.option("hint");
     let noted = asked
         .notes
         .iter()
@@ -163,10 +163,10 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
 /// The step's option beside which a hint of the job does not count.
 fn of_the_job(case: &Case<'_>) -> Option<String> {
     let names = ["extra-node-info", "ntasks-per-core", THREADS, "cpu-bind"];
-    let asked = case.asked.as_ref().ok()?;
+    let asked = case.request.as_ref().ok()?;
     let by_hint = asked.level_from == Some(berth_srun::reading::LevelFrom::Hint);
     // The threads of the job's cores may be what its hint has set.
-    let is_own = |name: &str| name != THREADS || case.command.given(name).is_some();
+    let is_own = |name: &str| name != THREADS || case.command.option(name).is_some();
     let mut set = names.iter().filter(|name| case.is_set(name));
     let other = set.find(|name| is_own(name))?;
     (!by_hint).then(|| format!("--{other}"))

@@ -19,7 +19,7 @@ use crate::{By, Fact};
 const MUCH: u64 = 1 << 40;
 
 /// A cluster, and what is said of it.
-pub(super) struct Asked {
+pub(super) struct ClusterModel {
     pub cluster: Cluster,
     /// Its value is empty until the cores are known.
     pub fact: Fact,
@@ -32,18 +32,26 @@ pub(super) struct Asked {
 /// # Errors
 /// [`NoAnswer`]: a configuration that cannot be read or has no such partition, and what is not
 /// modelled.
-pub(super) fn asked(args: &Question, on: &Node, wanted: &Selection) -> Result<Asked, NoAnswer> {
-    let mut asked = match &args.standing.cluster {
+pub(super) fn model(
+    args: &Question,
+    on: &Node,
+    wanted: &Selection,
+) -> Result<ClusterModel, NoAnswer> {
+    let mut model = match &args.standing.cluster {
         Some(found) => named(args, found, wanted)?,
         None => assumed(args, on, wanted)?,
     };
     if args.gives_whole_nodes() {
-        asked.cluster.partition.whole_nodes = true;
+        model.cluster.partition.whole_nodes = true;
     }
-    Ok(asked)
+    Ok(model)
 }
 
-fn named(args: &Question, found: &world::Found, wanted: &Selection) -> Result<Asked, NoAnswer> {
+fn named(
+    args: &Question,
+    found: &world::ClusterConfig,
+    wanted: &Selection,
+) -> Result<ClusterModel, NoAnswer> {
     let config = found
         .as_ref()
         .map_err(|why| NoAnswer::Failed(format!("--cluster: {why}")))?;
@@ -56,7 +64,7 @@ fn named(args: &Question, found: &world::Found, wanted: &Selection) -> Result<As
         chosen.partition,
         rules_of(args.srun.release)
     );
-    Ok(Asked {
+    Ok(ClusterModel {
         fact: Fact::new("allocation", String::new(), By::Found, source),
         cluster: chosen.cluster,
         is_assumed: false,
@@ -90,7 +98,7 @@ pub fn gives_whole_nodes(config: &Config, partition: Option<&str>, release: Rele
 }
 
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
-fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<Asked, NoAnswer> {
+fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterModel, NoAnswer> {
     let node = args.standing.node.as_ref();
     let config = node.and(args.standing.config_of_node.as_ref());
     let (select, partition, how) = match (&args.select, config) {
@@ -121,7 +129,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
         "slurmctld's choice on {count} under {how}{whole}{}; --cores all is the whole node",
         rules_of(args.srun.release)
     );
-    Ok(Asked {
+    Ok(ClusterModel {
         cluster: Cluster {
             nodes,
             select: Select {
@@ -176,8 +184,8 @@ fn names(args: &Question, wanted: &Selection, here: Option<&str>) -> Vec<String>
     names.sort_by_key(|name| natural(name));
     names.dedup();
     let nodes = wanted.options.nodes;
-    let asked = nodes.map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
-    let least = asked.max(args.assumed_nodes).max(1) as usize;
+    let requested = nodes.map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
+    let least = requested.max(args.assumed_nodes).max(1) as usize;
     // One too many is enough to say that they are too many.
     let more = least.min(MAX_CLUSTER_NODES + 1).saturating_sub(names.len());
     names.extend((0..more).map(|number| format!("node{number}")));

@@ -14,13 +14,13 @@ use berth_placement::controller::select::{
 use berth_placement::sets::count::counted;
 use berth_srun::Line;
 use berth_srun::Release;
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::cpuset::is_part_of_job;
 
 use super::cpuset::ncpus_and_nodes;
-use super::given::uncounted;
+use super::from_options::uncounted;
 use super::owns::{is_listed, is_whole};
 use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine};
@@ -45,7 +45,7 @@ fn size(on: &Node) -> String {
 const MOST_NEEDED: usize = 64;
 
 /// Whether slurmctld's model decides what the step owns.
-pub fn is_asked(args: &Question) -> bool {
+pub fn uses_controller(args: &Question) -> bool {
     !is_listed(args) && !is_whole(args) && !args.step
 }
 
@@ -60,34 +60,34 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     }
     let outer = args.job_line().transpose()?;
     let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
-    let asked = cluster::asked(args, on, of_job)?;
-    let nodes = asked.cluster.nodes.len() as u32;
+    let model = cluster::model(args, on, of_job)?;
+    let nodes = model.cluster.nodes.len() as u32;
     let tasks = args.srun.tasks();
     if let Some(why) = uncounted(tasks, nodes, tasks.div_ceil(nodes.max(1))) {
         return Err(NoAnswer::Refused(why));
     }
     let answer = match &outer {
-        None => started(&asked.cluster, &wanted),
-        Some(outer) => inside_job(&asked.cluster, outer, &wanted),
+        None => started(&model.cluster, &wanted),
+        Some(outer) => inside_job(&model.cluster, outer, &wanted),
     };
     match answer {
         Ok((job, step)) => {
             // A node has the name that somebody gave it.
-            let is_named = !asked.is_assumed || args.srun.nodelist.is_some();
+            let is_named = !model.is_assumed || args.srun.nodelist.is_some();
             let made = nodes::Made {
-                cluster: &asked.cluster,
+                cluster: &model.cluster,
                 job: &job,
                 step: &step,
             };
             let leaves = |line: &std::sync::Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
             Ok(Granted {
                 leaves_cores_to_cpuset: outer.as_ref().is_some_and(leaves),
-                ..made.granted(on, is_named, asked.fact)
+                ..made.granted(on, is_named, model.fact)
             })
         }
-        Err(NoAnswer::Refused(why)) if asked.is_assumed && outer.is_none() => {
+        Err(NoAnswer::Refused(why)) if model.is_assumed && outer.is_none() => {
             let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
-            let needed = needed(on, &wanted, &asked.cluster, starts);
+            let needed = needed(on, &wanted, &model.cluster, starts);
             let needed = needed.unwrap_or_else(|| with_size(&why, on));
             Err(NoAnswer::Refused(needed))
         }
@@ -98,44 +98,45 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
 /// What the request asks of slurmctld. All that concerns it is modelled.
 fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
     let line = Line {
-        given: given(args),
+        options: own_options(args),
         ..Line::default()
     };
     job::wanted(&line, Program::Srun, args.srun.release)
 }
 
 /// The options of the request, without those of the job around it.
-pub(super) fn given(args: &Question) -> Vec<Given> {
-    let own = args.srun.kept().iter().filter(|one| !one.is_jobs);
+pub(super) fn own_options(args: &Question) -> Vec<LineOption> {
+    let own = args.srun.options().iter().filter(|one| !one.is_jobs);
     let own = own.filter(|one| one.name != berth_srun::options::HOST_FILE);
     own.cloned().collect()
 }
 
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
-pub(crate) fn passed_on(args: &Question) -> Vec<Given> {
+pub(crate) fn passed_on(args: &Question) -> Vec<LineOption> {
     let release = args.srun.release;
     let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
     };
     let threads = job.wanted.options.threads_per_core;
-    passed_by_variables(job.given.iter().cloned(), threads, release).collect()
+    passed_by_variables(job.options.iter().cloned(), threads, release).collect()
 }
 
 /// The options of a job that its steps take over by variables. A hint and the third part of -B set the threads of a
 /// core too.
 pub(crate) fn passed_by_variables(
-    given: impl Iterator<Item = Given>,
+    given: impl Iterator<Item = LineOption>,
     threads: Option<u32>,
     release: Release,
-) -> impl Iterator<Item = Given> {
+) -> impl Iterator<Item = LineOption> {
     let given: Vec<_> = given.collect();
     let mut typed = given.iter().filter(|one| one.variable.is_none());
     let is_dropped = typed.any(|one| drops_hint(&one.name));
-    let is_passed = move |one: &Given| one.name != THREADS && !(one.name == "hint" && is_dropped);
-    let threads = threads.map(|threads| Given::typed(THREADS, Some(threads.to_string())));
+    let is_passed =
+        move |one: &LineOption| one.name != THREADS && !(one.name == "hint" && is_dropped);
+    let threads = threads.map(|threads| LineOption::typed(THREADS, Some(threads.to_string())));
     let all = given.into_iter().filter(is_passed).chain(threads);
     all.filter_map(move |one| {
-        Some(Given {
+        Some(LineOption {
             variable: Some(passed_by(&one.name, release)?.into()),
             is_jobs: true,
             ..one
@@ -148,7 +149,7 @@ pub(crate) const THREADS: &str = "threads-per-core";
 
 /// Why the job of `--job` would not start; none if it would, or if the model does not know.
 pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
-    let line = args.job_line().filter(|_| is_asked(args))?;
+    let line = args.job_line().filter(|_| uses_controller(args))?;
     match line.and_then(|line| only_job(args, on, line)) {
         Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
         _ => None,

@@ -10,7 +10,7 @@ use super::{Granted, cluster, needed, nodes, of_job, with_size};
 use crate::lines::NoAnswer;
 use crate::lines::job::JobLine;
 use crate::plan::owns::listed;
-use crate::plan::step::GivenNode;
+use crate::plan::step::PlannedJobNode;
 use crate::question::Question;
 
 /// What slurmctld gives a job.
@@ -20,7 +20,7 @@ pub(in crate::plan) struct OnlyJob {
     pub tasks: u32,
     /// `SLURM_NTASKS` of its steps.
     pub tasks_given: Option<u32>,
-    pub nodes: Vec<GivenNode>,
+    pub nodes: Vec<PlannedJobNode>,
     /// The first node, with all of the job's cores there.
     pub first: Granted,
 }
@@ -42,18 +42,18 @@ pub(in crate::plan) fn only_job(
     line: Arc<JobLine>,
 ) -> Result<OnlyJob, NoAnswer> {
     let client = selection::client(line.program);
-    let asked = cluster::asked(args, on, &line.wanted)?;
+    let model = cluster::model(args, on, &line.wanted)?;
     let job = of_job(
         client,
-        select::job(&asked.cluster, client, &line.wanted.options),
+        select::job(&model.cluster, client, &line.wanted.options),
     );
     let job = match job {
         Ok(job) => job,
-        Err(NoAnswer::Refused(why)) if asked.is_assumed => {
+        Err(NoAnswer::Refused(why)) if model.is_assumed => {
             let options = &line.wanted.options;
             let starts =
                 |cluster: &Cluster| of_job(client, select::job(cluster, client, options)).is_ok();
-            let needed = needed(on, &line.wanted, &asked.cluster, starts);
+            let needed = needed(on, &line.wanted, &model.cluster, starts);
             let needed = needed.unwrap_or_else(|| with_size(&why, on));
             return Err(NoAnswer::Refused(needed));
         }
@@ -65,24 +65,24 @@ pub(in crate::plan) fn only_job(
         tasks: 1,
     });
     let made = nodes::Made {
-        cluster: &asked.cluster,
+        cluster: &model.cluster,
         job: &job,
         step: &StepGrant {
             nodes: first.collect(),
             tasks: 1,
         },
     };
-    let nodes = job.nodes.iter().map(|granted| GivenNode {
-        name: asked.cluster.nodes[granted.node].name.clone(),
+    let nodes = job.nodes.iter().map(|granted| PlannedJobNode {
+        name: model.cluster.nodes[granted.node].name.clone(),
         cores: listed(&nodes::cores(&granted.cores)),
         cpus: granted.cpus,
     });
-    let is_named = !asked.is_assumed || !line.wanted.options.node_names.is_empty();
+    let is_named = !model.is_assumed || !line.wanted.options.node_names.is_empty();
     Ok(OnlyJob {
         tasks: job.tasks,
         tasks_given: job.record.tasks_given,
         nodes: nodes.collect(),
-        first: made.granted(on, is_named, asked.fact),
+        first: made.granted(on, is_named, model.fact),
         line,
     })
 }

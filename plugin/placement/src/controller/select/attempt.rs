@@ -10,7 +10,7 @@ use crate::controller::select::eligible::unspecialised;
 use crate::controller::select::linear;
 use crate::controller::select::nodes::{Chosen, choose};
 use crate::controller::select::offer::{Assumed, offer};
-use crate::controller::select::take::{Taken, take};
+use crate::controller::select::take::{PickedNode, take};
 
 /// Whether the job could ever run on these nodes.
 pub(super) fn could_run(cluster: &Cluster, job: &Details, nodes: &[bool], wanted: Wanted) -> bool {
@@ -32,7 +32,7 @@ pub(super) fn grant(
     if cluster.select.unit == Unit::Node {
         return Some(linear::granted(cluster, job, &chosen));
     }
-    let taken = chosen.nodes.iter().map(|&(at, cpus)| Taken {
+    let taken = chosen.nodes.iter().map(|&(at, cpus)| PickedNode {
         at,
         free: std::mem::take(&mut free[at]),
         all: unspecialised(cluster, job, &cluster.nodes[at]),

@@ -31,10 +31,10 @@ pub use cluster::{
     Cluster, ClusterError, ClusterNode, Memory, Partition, Select, SlurmLine, Specialised, Unit,
 };
 pub use core_set::CoreSet;
-pub use options::{Client, LineOptions, NodesAsked, Sharing};
+pub use options::{Client, LineOptions, NodeRange, Sharing};
 
-use step::asked::Asked;
 use step::job::Job;
+use step::request::StepRequest;
 
 /// slurmctld's answer to a job while all nodes are idle.
 #[must_use]
@@ -51,7 +51,7 @@ pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswe
 #[must_use]
 pub fn own_step(cluster: &Cluster, options: &LineOptions, job: &JobGrant) -> StepAnswer {
     let job = Job::new(cluster, job);
-    match Asked::own(cluster, options, &job) {
+    match StepRequest::own(cluster, options, &job) {
         Ok(asked) => step::answer(&job, &asked),
         Err(answer) => answer,
     }
@@ -68,7 +68,7 @@ pub fn step_inside(
     options: &LineOptions,
 ) -> StepAnswer {
     let inside = Job::new(cluster, job);
-    match Asked::inside(cluster, job_options, job, options, &inside) {
+    match StepRequest::inside(cluster, job_options, job, options, &inside) {
         Ok(asked) => step::answer(&inside, &asked),
         Err(answer) => answer,
     }

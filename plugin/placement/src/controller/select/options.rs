@@ -21,7 +21,7 @@ pub enum Client {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineOptions {
     /// `-N`.
-    pub nodes: Option<NodesAsked>,
+    pub nodes: Option<NodeRange>,
     /// `--use-min-nodes`.
     pub use_min_nodes: bool,
     /// `-w`, its names expanded, in their order; a name may stand more than once.
@@ -74,7 +74,7 @@ pub struct LineOptions {
 
 /// `-N`: one number is both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodesAsked {
+pub struct NodeRange {
     /// The least.
     pub least: u32,
     /// The most; `None` for `-N a-` or where no most was given.

@@ -11,7 +11,7 @@ use crate::controller::select::{block, cyclic};
 use crate::request::distribution::{AcrossHosts, Order};
 
 /// A node that the job gets, with the cores and CPUs that it has for it.
-pub(super) struct Taken {
+pub(super) struct PickedNode {
     pub at: usize,
     /// Cores that the tasks may use.
     pub free: CoreSet,
@@ -24,7 +24,7 @@ pub(super) struct Taken {
 pub(super) fn take(
     cluster: &Cluster,
     job: &Details,
-    taken: Vec<Taken>,
+    taken: Vec<PickedNode>,
     nodes_assumed: bool,
 ) -> Option<JobGrant> {
     let mut nodes = match job.has_core_spec() || job.whole {
@@ -74,9 +74,9 @@ fn tasks_given(line: SlurmLine, job: &Details, nodes: u32) -> Option<u32> {
 }
 
 /// All cores of the nodes.
-fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<Vec<GrantedNode>> {
+fn whole(cluster: &Cluster, job: &Details, taken: Vec<PickedNode>) -> Option<Vec<GrantedNode>> {
     let has: Vec<u32> = taken.iter().map(|taken| taken.cpus).collect();
-    let granted = |taken: Taken| {
+    let granted = |taken: PickedNode| {
         let of_core = cluster.nodes[taken.at].cpus_per_core();
         let of_core = job.threads.map_or(of_core, |most| most.min(of_core));
         let (cores, cpus) = match job.has_core_spec() {
@@ -112,7 +112,7 @@ fn double_count(cluster: &Cluster, job: &Details, nodes: &mut [GrantedNode]) {
 }
 
 /// As many cores of each node as its tasks need.
-fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<GrantedNode>> {
+fn parts(cluster: &Cluster, job: &Details, taken: &[PickedNode]) -> Option<Vec<GrantedNode>> {
     let unit = cluster.select.unit;
     let records: Vec<&ClusterNode> = taken.iter().map(|taken| &cluster.nodes[taken.at]).collect();
     let has: Vec<u32> = taken.iter().map(|taken| taken.cpus).collect();

@@ -3,10 +3,10 @@
 
 use std::str::FromStr;
 
-use crate::request::cpuset::asked::{CpusetRequest, Dynamic, Static};
 use crate::request::cpuset::attributes::Attribute;
 use crate::request::cpuset::error::CpusetError;
 use crate::request::cpuset::keyword::Keyword;
+use crate::request::cpuset::request::{CpusetRequest, Dynamic, Static};
 use crate::request::cpuset::values::Value;
 use crate::request::cpuset::words::Words;
 

@@ -6,7 +6,6 @@
 //! perhaps merged with those of a partition, become a [`CpusetRequest`]. Blanks do not matter, nor do a
 //! last `;`, an attribute that is repeated, and the case of anything but a cpuset's name.
 
-mod asked;
 mod attributes;
 mod check;
 mod cpu_list;
@@ -14,20 +13,21 @@ mod error;
 mod fail;
 mod keyword;
 mod name;
+mod request;
 mod step;
 #[cfg(test)]
 mod tests;
 mod values;
 mod words;
 
-pub use asked::{CpusetRequest, Dynamic, Static};
 pub use attributes::{Attribute, Attributes};
 pub use cpu_list::CpuList;
 pub use error::CpusetError;
 pub use fail::CpusetFail;
 pub use keyword::Keyword;
 pub use name::CpusetName;
-pub use step::{Choice, Given, StepCpuset};
+pub use request::{CpusetRequest, Dynamic, Static};
+pub use step::{Choice, ExistingCpuset, StepCpuset};
 pub use words::Words;
 
 /// Longer texts are refused unread.

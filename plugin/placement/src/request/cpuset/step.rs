@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::request::cpuset::asked::{CpusetRequest, Dynamic};
 use crate::request::cpuset::attributes::Attributes;
+use crate::request::cpuset::request::{CpusetRequest, Dynamic};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::nodeset::NodeSet;
 
@@ -15,7 +15,7 @@ pub enum StepCpuset {
     /// It is chosen with this step, the first one of its job here.
     Choose(Choice),
     /// It exists: an earlier step of the job chose it, or the site's file has it.
-    Given(Given),
+    Given(ExistingCpuset),
 }
 
 /// A cpuset to choose.
@@ -33,7 +33,7 @@ pub struct Choice {
 /// A cpuset that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Given {
+pub struct ExistingCpuset {
     /// The request that led to it.
     pub asked: CpusetRequest,
     /// Its CPUs. Those that the job does not own count for nothing.

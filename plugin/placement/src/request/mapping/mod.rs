@@ -3,15 +3,15 @@
 //!
 //! The reference is the mapper of PRRTE 5.0: what it does, and not what its documentation says.
 
-pub mod asked;
 mod error;
+pub mod options;
 mod pe_list;
 mod read;
 mod together;
 mod words;
 
-pub use asked::{BindLevel, BindTo, MapBy, Mapping, RankBy, Target};
 pub use error::MappingError;
+pub use options::{BindLevel, BindTo, MapBy, Mapping, RankBy, Target};
 pub use pe_list::PeList;
 pub use together::MappingTexts;
 pub use words::level_word;

@@ -4,8 +4,8 @@
 
 use std::str::FromStr;
 
-use crate::request::mapping::asked::{BindLevel, BindTo, MapBy, RankBy, Target};
 use crate::request::mapping::error::MappingError;
+use crate::request::mapping::options::{BindLevel, BindTo, MapBy, RankBy, Target};
 use crate::request::mapping::pe_list::PeList;
 use crate::request::mapping::words::{self, full_word, instead};
 use crate::sets::cpuset_text::parse_number;

@@ -1,8 +1,8 @@
 //! Which of the three options go together. In: each option as it was read. Out: [`Mapping`], or why
 //! not. No machine is needed for that, so the submitting command refuses these. Pure.
 
-use crate::request::mapping::asked::{BindLevel, BindTo, MapBy, Mapping, RankBy, Target};
 use crate::request::mapping::error::MappingError;
+use crate::request::mapping::options::{BindLevel, BindTo, MapBy, Mapping, RankBy, Target};
 use crate::request::mapping::words::{LEVEL_WORDS, level_word};
 use crate::request::object_kind::ObjectKind;
 use crate::sets::count::counted;

@@ -14,7 +14,7 @@ use crate::strategy::cpuset::groups;
 const STEPS: u32 = 1 << 17;
 
 /// What best fit found.
-pub(super) struct Found {
+pub(super) struct BestSet {
     /// The CPUs, in no order.
     pub(super) cpus: Vec<CpuId>,
     /// The most CPUs that one cpuset of each smaller radius could have.
@@ -28,7 +28,7 @@ pub(super) fn best_fit(
     needed: u32,
     per_node: Option<u32>,
     whole: bool,
-) -> Result<Found, u32> {
+) -> Result<BestSet, u32> {
     let limit = per_node.unwrap_or(u32::MAX);
     let offers = &candidates.offers;
     let most: Vec<u32> = offers.iter().map(|offer| offer.units.min(limit)).collect();
@@ -71,7 +71,7 @@ pub(super) fn best_fit(
         let exact = &search.exact[at];
         pick(&offers[at], exact, candidates.limit, count, &mut cpus);
     }
-    Ok(Found { cpus, smaller })
+    Ok(BestSet { cpus, smaller })
 }
 
 /// The smallest radius that holds the number, the groups of it that do, and the most CPUs that each
@@ -113,7 +113,7 @@ fn fewest(group: &[usize], needed: u32, most: &[u32]) -> Option<usize> {
 type Score = (u32, std::cmp::Reverse<u32>);
 
 /// NUMA nodes, by position, each with the number of CPUs that is taken there.
-type Taken = Vec<(usize, u32)>;
+type CpusPerNode = Vec<(usize, u32)>;
 
 /// The search among sets of NUMA nodes of one radius and one size.
 struct Search<'a> {
@@ -136,7 +136,7 @@ struct Search<'a> {
     whole: bool,
     /// Steps that are left.
     steps: u32,
-    best: Option<(Score, Taken)>,
+    best: Option<(Score, CpusPerNode)>,
 }
 
 impl Search<'_> {
@@ -225,7 +225,7 @@ impl Search<'_> {
     }
 
     /// What is taken of each NUMA node where `rest` gives what the others do not.
-    fn take(&self, set: &[usize], rest: usize) -> Taken {
+    fn take(&self, set: &[usize], rest: usize) -> CpusPerNode {
         if self.whole {
             return set.iter().map(|at| (*at, self.most[*at])).collect();
         }

@@ -61,7 +61,7 @@ pub(super) fn choose(
         request,
         claims,
     };
-    let taken = here.taken();
+    let taken = here.unusable();
     let open = here.listed().difference(&taken);
     let avoided = here.avoided(&open);
     let mut last = None;
@@ -100,7 +100,7 @@ impl Choosing<'_> {
     }
 
     /// CPUs that must not be used.
-    fn taken(&self) -> CpuSet {
+    fn unusable(&self) -> CpuSet {
         let mut taken = self.claims.taken.clone();
         if self.has(Attribute::CpuExclusive) {
             taken.insert_all(&self.claims.cpusets);

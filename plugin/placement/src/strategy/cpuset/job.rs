@@ -1,7 +1,7 @@
 //! What a job owns on the node, as its cpuset is chosen from it.
 //! In: the request's allocation of the job. Out: its CPUs, and how they are counted. Pure.
 
-use crate::owned::{Owned, kept_free};
+use crate::owned::{Owned, reserved_cpus};
 use crate::request::Request;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
@@ -59,7 +59,7 @@ impl<'a> Job<'a> {
         let all = table.all().cloned().unwrap_or_else(|| table.cpus(pus));
         let mut all = all
             .intersection(cpus)
-            .difference(&kept_free(request, self.node));
+            .difference(&reserved_cpus(request, self.node));
         if let Some(allowed) = self.node.allowed().filter(|allowed| !allowed.is_empty()) {
             all = all.intersection(allowed);
         }

@@ -5,8 +5,8 @@ mod best_fit;
 mod candidates;
 mod choose;
 mod cores;
+mod existing;
 mod first_fit;
-mod given;
 mod groups;
 mod job;
 mod memory;
@@ -26,7 +26,7 @@ use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::request::claims::Claims;
-use crate::request::cpuset::{CpusetFail, CpusetRequest, Given, StepCpuset};
+use crate::request::cpuset::{CpusetFail, CpusetRequest, ExistingCpuset, StepCpuset};
 use crate::sets::nodeset::NodeSet;
 use crate::strategy::cpuset::job::Job;
 use crate::topology::node::Node;
@@ -65,7 +65,7 @@ impl Inside {
         let job = Job::of(request, node, &inside.owned);
         let found = match asked {
             StepCpuset::Choose(choice) => choose::choose(choice, &job, request, claims),
-            StepCpuset::Given(set) => given::of(set, &job, claims).map(|set| (set, Vec::new())),
+            StepCpuset::Given(set) => existing::of(set, &job, claims).map(|set| (set, Vec::new())),
         };
         let is_unbound = node.rules().cpuset_fail == CpusetFail::Unbound;
         match found {
@@ -119,7 +119,7 @@ fn outside(task: &TaskPlan, mems: &NodeSet) -> Option<NodeSet> {
 fn has_room(request: &Request, job: &Job<'_>, count: u32) -> bool {
     let asked = match &request.cpuset {
         Some(StepCpuset::Choose(choice)) => &choice.asked,
-        Some(StepCpuset::Given(Given {
+        Some(StepCpuset::Given(ExistingCpuset {
             asked: CpusetRequest::Dynamic(asked),
             ..
         })) => asked,

@@ -17,7 +17,7 @@ pub fn anywhere(cores: &Cores, takers: u32, amount: u32) -> Result<Vec<Vec<usize
     if wanted.is_none_or(|wanted| wanted > cores.free_count()) {
         return Err(Obstacle::TooFew);
     }
-    let mut left = Left::of(cores);
+    let mut left = FreeCores::of(cores);
     (0..takers)
         .map(|_| left.take(amount).ok_or(Obstacle::TooFew))
         .collect()
@@ -47,7 +47,7 @@ pub fn from(
 }
 
 /// The cores that earlier takers have left.
-struct Left<'a> {
+struct FreeCores<'a> {
     cores: &'a Cores,
     /// Free positions of each socket, ascending.
     sockets: Vec<Vec<usize>>,
@@ -59,7 +59,7 @@ struct Left<'a> {
     last: Option<usize>,
 }
 
-impl<'a> Left<'a> {
+impl<'a> FreeCores<'a> {
     fn of(cores: &'a Cores) -> Self {
         let sockets = 0..cores.socket_count();
         let is_shared = |at| cores.at(at).is_some_and(|core| core.state == State::Shared);
@@ -155,7 +155,8 @@ mod tests {
                 shared: CpuSet::from_words([bits]),
                 ..Claims::default()
             };
-            let left = Left::of(&Cores::of(node.table(), &owned, &claims)).window_of_each_amount();
+            let left =
+                FreeCores::of(&Cores::of(node.table(), &owned, &claims)).window_of_each_amount();
             for (amount, found) in (0..).zip(left) {
                 let shared = |from: u32| {
                     let run = (from..from + amount).map(CpuId);
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    impl Left<'_> {
+    impl FreeCores<'_> {
         fn window_of_each_amount(&self) -> Vec<(usize, usize)> {
             (0..=12).map(|amount| self.window(0, amount)).collect()
         }

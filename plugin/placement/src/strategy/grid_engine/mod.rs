@@ -88,11 +88,11 @@ fn not_bound(
     obstacle: Obstacle,
 ) -> Result<Plan, Refusal> {
     let tasks = here.request.tasks;
-    let asked = asked(binding, tasks);
+    let demand = demand(binding, tasks);
     let found = in_the_way(cores, obstacle);
     let instead = better_line(binding, cores, tasks);
     let shown = repeated(binding);
-    let text = format!("--binding={shown} asks for {asked}; {found}{instead}");
+    let text = format!("--binding={shown} asks for {demand}; {found}{instead}");
     here.binding_failed(binding, text)
 }
 
@@ -134,7 +134,7 @@ fn amount(binding: &Binding) -> u32 {
     }
 }
 
-fn asked(binding: &Binding, tasks: u32) -> String {
+fn demand(binding: &Binding, tasks: u32) -> String {
     let amount = amount(binding);
     let shared = binding.scope == Scope::Host || matches!(binding.strategy, Strategy::Explicit(_));
     let cores = counted(amount, "core");

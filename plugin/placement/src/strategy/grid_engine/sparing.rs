@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 
 /// Each taker's positions.
-type Found = Vec<Vec<usize>>;
+type Positions = Vec<Vec<usize>>;
 
 /// The positions that a strategy finds on the cores that nobody uses, and on as few others as it needs. Where it uses
 /// no fewer of them so than by its own choice among all, that choice holds.
@@ -15,8 +15,8 @@ type Found = Vec<Vec<usize>>;
 /// Why it finds none among all.
 pub fn choose(
     cores: &Cores,
-    strategy: impl Fn(&Cores) -> Result<Found, Obstacle>,
-) -> Result<Found, Obstacle> {
+    strategy: impl Fn(&Cores) -> Result<Positions, Obstacle>,
+) -> Result<Positions, Obstacle> {
     let by_itself = strategy(cores)?;
     if price(cores, &by_itself) == (0, 0) {
         return Ok(by_itself);
@@ -46,9 +46,9 @@ const TRIES: usize = 64;
 fn without_the_needless(
     cores: &Cores,
     (used, open): (&[usize], usize),
-    mut found: Found,
-    strategy: impl Fn(&Cores) -> Result<Found, Obstacle>,
-) -> Found {
+    mut found: Positions,
+    strategy: impl Fn(&Cores) -> Result<Positions, Obstacle>,
+) -> Positions {
     let (open, closed) = used.split_at(open.min(used.len()));
     let wanted: usize = found.iter().map(Vec::len).sum();
     let nobodys = cores.free_count() - used.len();

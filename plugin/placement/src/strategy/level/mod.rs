@@ -24,7 +24,7 @@ use crate::strategy::level::widen::Widening;
 use crate::strategy::situation::Situation;
 
 /// Plans a requested level.
-pub(crate) fn asked(here: &Situation<'_>, level: Level) -> Result<Plan, Refusal> {
+pub(crate) fn requested(here: &Situation<'_>, level: Level) -> Result<Plan, Refusal> {
     here.may_bind()?;
     by_level(here, level, LevelFrom::Asked)
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::owned::kept_free;
+use crate::owned::reserved_cpus;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::strategy::near::devices::Devices;
@@ -132,7 +132,7 @@ impl Places {
 /// `limit` hardware threads.
 fn cores(here: &Situation<'_>, limit: Option<u32>) -> Cores {
     let table = here.node.table();
-    let mut others = kept_free(here.request, here.node).into_owned();
+    let mut others = reserved_cpus(here.request, here.node).into_owned();
     others.insert_all(&here.claims.taken);
     let others = Some(others).filter(|others| !others.is_empty());
     let limit = limit.unwrap_or(u32::MAX) as usize;

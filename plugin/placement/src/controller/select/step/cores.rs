@@ -4,14 +4,14 @@
 use crate::controller::select::answer::{Gap, StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{ClusterNode, SlurmLine};
 use crate::controller::select::core_set::CoreSet;
-use crate::controller::select::step::asked::Asked;
 use crate::controller::select::step::job::Job;
+use crate::controller::select::step::request::StepRequest;
 use crate::request::distribution::Order;
 
 /// The step's cores on one node of the job.
 pub(in crate::controller::select) fn pick(
     job: &Job<'_>,
-    asked: &Asked,
+    request: &StepRequest,
     at: usize,
     tasks: u32,
     each: u32,
@@ -26,12 +26,12 @@ pub(in crate::controller::select) fn pick(
     }
     let line = job.cluster.line;
     let is_newer = line > SlurmLine::V22_05;
-    let of_core = cpus_per_core(job, asked, node);
-    if (asked.whole || tasks == node.cores()) && fits(line, asked, node, tasks, of_core) {
+    let of_core = cpus_per_core(job, request, node);
+    if (request.whole || tasks == node.cores()) && fits(line, request, node, tasks, of_core) {
         return Ok(match is_newer {
             true => {
                 let count = granted.cpus.div_ceil(of_core);
-                in_order(asked, node, &granted.cores, count, count.div_ceil(tasks))
+                in_order(request, node, &granted.cores, count, count.div_ceil(tasks))
             }
             false => granted.cores.clone(),
         });
@@ -39,13 +39,13 @@ pub(in crate::controller::select) fn pick(
     let count = match is_newer {
         true if each == 0 => tasks,
         true => tasks
-            .saturating_mul(whole_share(job, asked, node, each))
+            .saturating_mul(whole_share(job, request, node, each))
             .div_ceil(of_core),
         false => cores_of(tasks, each, of_core),
     };
     let (has_room, of_task) = match is_newer {
         true => (
-            count <= granted.cpus.div_ceil(of_core) || asked.overcommit,
+            count <= granted.cpus.div_ceil(of_core) || request.overcommit,
             count.div_ceil(tasks),
         ),
         false => (count <= granted.cpus, count / tasks),
@@ -53,41 +53,47 @@ pub(in crate::controller::select) fn pick(
     if !has_room {
         return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
     }
-    let cores = in_order(asked, node, &granted.cores, count, of_task);
+    let cores = in_order(request, node, &granted.cores, count, of_task);
     match cores.count() < count {
-        true if asked.overcommit && line == SlurmLine::V26_05 => Ok(cores),
-        true if asked.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
+        true if request.overcommit && line == SlurmLine::V26_05 => Ok(cores),
+        true if request.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
         true => Err(StepAnswer::Waits),
         false => Ok(cores),
     }
 }
 
 /// Whether the tasks fit the node's cores at all, at which later lines look.
-fn fits(line: SlurmLine, asked: &Asked, node: &ClusterNode, tasks: u32, of_core: u32) -> bool {
+fn fits(
+    line: SlurmLine,
+    request: &StepRequest,
+    node: &ClusterNode,
+    tasks: u32,
+    of_core: u32,
+) -> bool {
     let most = node
         .cores()
-        .saturating_mul(asked.per_core.unwrap_or(of_core));
+        .saturating_mul(request.per_core.unwrap_or(of_core));
     match line {
         SlurmLine::V22_05 => true,
-        SlurmLine::V24_11 => tasks <= most || asked.overcommit,
+        SlurmLine::V24_11 => tasks <= most || request.overcommit,
         SlurmLine::V26_05 => tasks <= most,
     }
 }
 
 /// CPUs of a task, rounded up where its core is shared by fewer tasks than the core has CPUs.
-fn whole_share(job: &Job<'_>, asked: &Asked, node: &ClusterNode, each: u32) -> u32 {
-    let threads = asked.threads.or(job.grant.record.threads_per_core);
+fn whole_share(job: &Job<'_>, request: &StepRequest, node: &ClusterNode, each: u32) -> u32 {
+    let threads = request.threads.or(job.grant.record.threads_per_core);
     let of_core = threads.unwrap_or(node.cpus_per_core());
-    let share = asked.per_core.map_or(1, |most| of_core / most.max(1));
+    let share = request.per_core.map_or(1, |most| of_core / most.max(1));
     each.next_multiple_of(share.max(1))
 }
 
 /// CPUs of a core that the step uses.
-fn cpus_per_core(job: &Job<'_>, asked: &Asked, node: &ClusterNode) -> u32 {
+fn cpus_per_core(job: &Job<'_>, request: &StepRequest, node: &ClusterNode) -> u32 {
     if node.cpus == node.cores() {
         return 1;
     }
-    let threads = asked.threads.or(job.grant.record.threads_per_core);
+    let threads = request.threads.or(job.grant.record.threads_per_core);
     threads.unwrap_or(node.threads_per_core).max(1)
 }
 
@@ -102,7 +108,7 @@ fn cores_of(tasks: u32, each: u32, of_core: u32) -> u32 {
 
 /// So many of these cores, in the order of the second level of `-m`.
 fn in_order(
-    asked: &Asked,
+    request: &StepRequest,
     node: &ClusterNode,
     free: &CoreSet,
     count: u32,
@@ -110,7 +116,7 @@ fn in_order(
 ) -> CoreSet {
     let (sockets, each) = (node.sockets, node.cores_per_socket);
     let is_free = |core: &u32| free.contains(*core);
-    match asked.distribution.sockets {
+    match request.distribution.sockets {
         Some(Order::Block) => free.iter().take(count as usize).collect(),
         Some(Order::Fcyclic) => {
             let all = (0..node.cores()).map(|at| at % sockets * each + at / sockets);

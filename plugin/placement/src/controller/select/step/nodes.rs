@@ -3,8 +3,8 @@
 
 use crate::controller::select::answer::{StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{Memory, SlurmLine};
-use crate::controller::select::step::asked::Asked;
 use crate::controller::select::step::job::Job;
+use crate::controller::select::step::request::StepRequest;
 
 const NO_CONFIGURATION: StepAnswer = StepAnswer::Refused(StepRefusal::NodeConfiguration);
 const TOO_MANY_CPUS: StepAnswer = StepAnswer::Refused(StepRefusal::TooManyCpus);
@@ -15,10 +15,10 @@ const MOST_CPUS: u32 = 1024;
 /// The nodes, in the job's order.
 pub(in crate::controller::select) fn pick(
     job: &Job<'_>,
-    asked: &Asked,
+    request: &StepRequest,
 ) -> Result<Vec<usize>, StepAnswer> {
-    let mut pick = Pick::new(job, asked);
-    if asked.max_nodes < asked.min_nodes {
+    let mut pick = Pick::new(job, request);
+    if request.max_nodes < request.min_nodes {
         return Err(StepAnswer::Refused(StepRefusal::TooManyNodes));
     }
     pick.take_wanted()?;
@@ -31,7 +31,7 @@ pub(in crate::controller::select) fn pick(
 
 struct Pick<'a> {
     job: &'a Job<'a>,
-    asked: &'a Asked,
+    request: &'a StepRequest,
     /// CPUs that the step may use, on each node.
     usable: Vec<u32>,
     open: Vec<bool>,
@@ -45,18 +45,18 @@ struct Pick<'a> {
 }
 
 impl<'a> Pick<'a> {
-    fn new(job: &'a Job<'a>, asked: &'a Asked) -> Self {
+    fn new(job: &'a Job<'a>, request: &'a StepRequest) -> Self {
         let count = job.nodes.len();
         let mut pick = Self {
             job,
-            asked,
+            request,
             usable: Vec::with_capacity(count),
             open: vec![true; count],
             picked: vec![false; count],
             blocked_nodes: 0,
-            min_nodes: asked.min_nodes,
-            max_nodes: asked.max_nodes,
-            cpus: if asked.overcommit { 0 } else { asked.cpus },
+            min_nodes: request.min_nodes,
+            max_nodes: request.max_nodes,
+            cpus: if request.overcommit { 0 } else { request.cpus },
         };
         for at in 0..count {
             let usable = pick.usable_cpus(at);
@@ -68,11 +68,11 @@ impl<'a> Pick<'a> {
 
     fn usable_cpus(&mut self, at: usize) -> u32 {
         let mut usable = self.job.nodes[at].cpus;
-        if !self.asked.overlap {
+        if !self.request.overlap {
             usable = self.by_threads(at, usable);
             self.blocked_nodes += u32::from(usable == 0);
         }
-        match self.asked.memory {
+        match self.request.memory {
             Some(Memory::PerCpu(each)) if each > 0 && self.job.cluster.select.memory => {
                 let most = self.job.memory(at) / each;
                 usable.min(u32::try_from(most).unwrap_or(u32::MAX))
@@ -85,16 +85,16 @@ impl<'a> Pick<'a> {
     /// job's CPUs are cores.
     fn by_threads(&self, at: usize, usable: u32) -> u32 {
         let of_core = self.job.node(at).threads_per_core;
-        match self.asked.threads {
-            Some(asked) if self.job.cluster.line == SlurmLine::V26_05 && asked != of_core => {
-                usable / of_core.max(1) * asked
+        match self.request.threads {
+            Some(threads) if self.job.cluster.line == SlurmLine::V26_05 && threads != of_core => {
+                usable / of_core.max(1) * threads
             }
             _ => usable,
         }
     }
 
     fn take_wanted(&mut self) -> Result<(), StepAnswer> {
-        let wanted = &self.asked.wanted;
+        let wanted = &self.request.wanted;
         if wanted.is_empty() {
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl<'a> Pick<'a> {
         }
         let cpus = self.counted_cpus()?;
         self.min_nodes = self.min_nodes.max(cpus.div_ceil(first));
-        if self.asked.distribution.pack == Some(true) {
+        if self.request.distribution.pack == Some(true) {
             self.max_nodes = self.min_nodes;
         }
         match self.max_nodes < self.min_nodes {
@@ -137,7 +137,7 @@ impl<'a> Pick<'a> {
     /// With fewer threads a core than the job has, CPUs stand for whole cores.
     fn counted_cpus(&self) -> Result<u32, StepAnswer> {
         let of_job = self.job.grant.record.threads_per_core;
-        let threads = self.asked.threads.or(of_job);
+        let threads = self.request.threads.or(of_job);
         let Some(threads) = threads.filter(|threads| of_job.is_none_or(|most| *threads < most))
         else {
             return Ok(self.cpus);

@@ -20,12 +20,12 @@ struct Answer {
 }
 
 /// Where this node's files are.
-pub(super) struct Kept {
+pub(super) struct JobCache {
     dir: Result<StateDir, String>,
     node: String,
 }
 
-impl Kept {
+impl JobCache {
     pub(super) fn of(node: &str) -> Self {
         let dir = StateDir::new(&state::base(None), node);
         let dir = dir.and_then(|dir| dir.check().map(|()| dir));

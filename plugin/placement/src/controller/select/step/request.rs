@@ -5,14 +5,14 @@
 use crate::controller::select::answer::{ClientRefusal, Gap, JobGrant, StepAnswer, StepRefusal};
 use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
 use crate::controller::select::cluster::{Cluster, Memory, SlurmLine};
-use crate::controller::select::options::{Client, LineOptions, NodesAsked, Sharing};
+use crate::controller::select::options::{Client, LineOptions, NodeRange, Sharing};
 use crate::controller::select::step::job::Job;
 use crate::controller::task_count::JobCpus;
 use crate::request::distribution::{AcrossHosts, Distribution};
 
 /// A step's request as slurmctld gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::controller::select) struct Asked {
+pub(in crate::controller::select) struct StepRequest {
     pub tasks: u32,
     /// `cpu_count`.
     pub cpus: u32,
@@ -34,7 +34,7 @@ pub(in crate::controller::select) struct Asked {
     pub whole: bool,
 }
 
-impl Asked {
+impl StepRequest {
     /// The step that srun starts in its own job.
     pub(in crate::controller::select) fn own(
         cluster: &Cluster,
@@ -179,7 +179,7 @@ fn inherited(
     let from = if is_default { job_options } else { options };
     all.distribution = distribution(cluster, from.distribution);
     let count = grant.nodes.len() as u32;
-    let by_variable = NodesAsked {
+    let by_variable = NodeRange {
         least: if all.distribution.pack == Some(true) {
             1
         } else {

@@ -6,7 +6,7 @@ use crate::sets::cpuset::CpuSet;
 
 /// CPUs that tasks get all the same, or lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeptNote {
+pub enum ReservedNote {
     /// Tasks have CPUs that the kernel isolates, because the step has too few others.
     Isolated(CpuSet),
     /// The site keeps some of the step's CPUs free, and its tasks share the others.
@@ -27,7 +27,7 @@ pub enum KeptNote {
     },
 }
 
-impl fmt::Display for KeptNote {
+impl fmt::Display for ReservedNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Isolated(cpus) => write!(

@@ -19,28 +19,33 @@ use crate::stepd::own_node;
 use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
-use crate::stepd::task_env::{self, Cores, Prepared, Told};
+use crate::stepd::task_env::{self, BindingEnv, Cores, Prepared};
 
 /// Removes the handover and all variables of an outer step from the environment, and writes this
 /// step's outcome. Notes on the variables that list devices are added to the step's.
-pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &mut Handover) {
-    let devices = Devices::of(record, heard);
-    let bound = match heard.outcome {
+pub(crate) fn export(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    intent: &Intent,
+    handover: &mut Handover,
+) {
+    let devices = Devices::of(record, handover);
+    let bound = match handover.outcome {
         Outcome::Bound => "1",
         Outcome::Refused => "refused",
         Outcome::Unbound | Outcome::Failed | Outcome::Off => "0",
     };
     let mut set = vec![
-        (names::CPU_BIND, heard.list.as_str()),
-        (names::NOTE, &heard.note),
+        (names::CPU_BIND, handover.list.as_str()),
+        (names::NOTE, &handover.note),
         (names::BOUND, bound),
-        (names::REQUEST, &heard.request),
-        (names::RULE, &heard.rule),
+        (names::REQUEST, &handover.request),
+        (names::RULE, &handover.rule),
     ];
-    if let Some(cpuset) = &heard.cpuset {
+    if let Some(cpuset) = &handover.cpuset {
         set.push((names::CPUSET_INFO, &cpuset.line));
     }
-    let memory = heard.memory.as_ref().map(ToString::to_string);
+    let memory = handover.memory.as_ref().map(ToString::to_string);
     let masks = record
         .mem_bind(berth_placement::sets::limits::LIST_BYTES)
         .ok()
@@ -48,10 +53,10 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     if let (Some(asked), Some(masks)) = (&memory, &masks) {
         set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
     }
-    let cores = cores(slurm, record, heard);
+    let cores = cores(slurm, record, handover);
     let tasks = match record.step_id().kind {
-        StepKind::Interactive => of_interactive(record, (heard, &cores)),
-        _ => entries(record, (intent, &devices), (heard, &cores)),
+        StepKind::Interactive => of_interactive(record, (handover, &cores)),
+        _ => entries(record, (intent, &devices), (handover, &cores)),
     };
     // Slurm prepares a step once; what a second call would prepare is the same.
     let rooms = STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms();
@@ -71,9 +76,9 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
 /// salloc's shell is bound to nothing of its own; what it has from its pool its steps inherit, and overwrite.
 fn of_interactive(
     record: &StepRecord<'_>,
-    (heard, cores): (&Handover, &Cores),
+    (handover, cores): (&Handover, &Cores),
 ) -> Vec<Arc<task_env::Entries>> {
-    let all = number(heard).map(|number| number.of((&heard.own, cores), true).collect());
+    let all = number(handover).map(|number| number.of((&handover.own, cores), true).collect());
     let all = Arc::new(all.unwrap_or_default());
     vec![all; record.node_tasks() as usize]
 }
@@ -84,8 +89,8 @@ struct Number<'a> {
     variable: &'static str,
 }
 
-fn number(heard: &Handover) -> Option<Number<'_>> {
-    let member = heard.pool.as_ref()?.member.as_ref()?;
+fn number(handover: &Handover) -> Option<Number<'_>> {
+    let member = handover.pool.as_ref()?.member.as_ref()?;
     // A slurmstepd serves one step, so this is one name in its life.
     let variable = member.export.clone().leak();
     Some(Number { member, variable })
@@ -114,18 +119,20 @@ impl Number<'_> {
 fn entries(
     record: &StepRecord<'_>,
     (intent, devices): (&Intent, &Devices),
-    (heard, cores): (&Handover, &Cores),
+    (handover, cores): (&Handover, &Cores),
 ) -> Vec<Arc<task_env::Entries>> {
-    if let Some(Served { binding, chosen }) = &heard.served
+    if let Some(Served { binding, chosen }) = &handover.served
         && binding.instance == Instance::Pe
     {
         pe_hooks::ask(chosen, &record.node_name().unwrap_or_default());
     }
-    let told = match &heard.served {
-        Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
-        None => Told::nothing(),
+    let told = match &handover.served {
+        Some(Served { binding, chosen }) => {
+            BindingEnv::new(binding, chosen, |name| record.env_has(name))
+        }
+        None => BindingEnv::nothing(),
     };
-    let number = number(heard);
+    let number = number(handover);
     // A script's steps inherit its variables, and each of their tasks has fewer CPUs.
     let is_set = record.is_batch() || record.env_has("OMP_NUM_THREADS");
     let mut known = HashMap::new();
@@ -139,7 +146,7 @@ fn entries(
         let (at, told) = told.of_task(id);
         let entries = known.entry((cpus, at, place)).or_insert_with(|| {
             let has_threads = is_set || told.iter().any(|(name, _)| *name == "OMP_NUM_THREADS");
-            let own = cpus.unwrap_or(&heard.own);
+            let own = cpus.unwrap_or(&handover.own);
             let pool = number.iter();
             let pool: Vec<_> = pool
                 .flat_map(|number| number.of((own, cores), has_threads))
@@ -153,8 +160,8 @@ fn entries(
 }
 
 /// The core of each CPU, as the step was planned.
-fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> Cores {
-    if heard.by_tree {
+fn cores(slurm: Abi, record: &StepRecord<'_>, handover: &Handover) -> Cores {
+    if handover.by_tree {
         match own_node::now(slurm, &record.node_name().unwrap_or_default()) {
             Ok(node) => return Cores::of_node(&node),
             Err(why) => log::error!("the tasks' cores are reported by slurmd's map: {why}"),
@@ -182,14 +189,14 @@ mod tests {
             export: "NCPUS".into(),
             ..Member::default()
         };
-        let heard = Handover {
+        let handover = Handover {
             pool: Some(InPool {
                 member: Some(member),
                 ..InPool::default()
             }),
             ..Handover::default()
         };
-        let number = number(&heard).unwrap();
+        let number = number(&handover).unwrap();
         let cores = Cores::of(&[0, 1, 2, 3, 4, 5, 6, 7], 2);
         let cpus = CpuSet::from_list(cpus).unwrap();
         number.of((&cpus, &cores), false).collect()

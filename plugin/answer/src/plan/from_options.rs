@@ -21,7 +21,7 @@ const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 ///
 /// # Errors
 /// Options that do not fit the machine or each other. Within: why the step would not run.
-pub(super) fn as_given(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+pub(super) fn plan(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
     let nodes = nodes(args)?;
     let bound = args.bound_as(nodes.names.listed());
     let args = bound.as_ref().unwrap_or(args);

@@ -15,14 +15,14 @@ const MODE: u32 = 0o600;
 
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum LastGoodConfig {
     /// `pools=`
     Pools,
     /// `cpusets=`
     Cpusets,
 }
 
-impl Kept {
+impl LastGoodConfig {
     fn path(self, dir: &StateDir) -> PathBuf {
         dir.path().join(match self {
             Self::Pools => "pools.held",
@@ -70,22 +70,28 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         fs::set_permissions(base.path(), Permissions::from_mode(0o755)).unwrap();
         let dir = StateDir::new(base.path(), "n1").unwrap();
-        assert_eq!(Kept::Pools.text(&dir), None);
-        Kept::Pools.forget(&dir);
-        Kept::Pools.put(&dir, b"name=a").unwrap();
-        Kept::Cpusets.put(&dir, b"name=b").unwrap();
-        Kept::Pools.put(&dir, b"name=c").unwrap();
-        assert_eq!(Kept::Pools.text(&dir).as_deref(), Some(&b"name=c"[..]));
-        assert_eq!(Kept::Cpusets.text(&dir).as_deref(), Some(&b"name=b"[..]));
-        let path = Kept::Pools.path(&dir);
+        assert_eq!(LastGoodConfig::Pools.text(&dir), None);
+        LastGoodConfig::Pools.forget(&dir);
+        LastGoodConfig::Pools.put(&dir, b"name=a").unwrap();
+        LastGoodConfig::Cpusets.put(&dir, b"name=b").unwrap();
+        LastGoodConfig::Pools.put(&dir, b"name=c").unwrap();
+        assert_eq!(
+            LastGoodConfig::Pools.text(&dir).as_deref(),
+            Some(&b"name=c"[..])
+        );
+        assert_eq!(
+            LastGoodConfig::Cpusets.text(&dir).as_deref(),
+            Some(&b"name=b"[..])
+        );
+        let path = LastGoodConfig::Pools.path(&dir);
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             MODE
         );
         // One that others may write is not believed.
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(Kept::Pools.text(&dir), None);
-        Kept::Pools.forget(&dir);
+        assert_eq!(LastGoodConfig::Pools.text(&dir), None);
+        LastGoodConfig::Pools.forget(&dir);
         assert!(!path.exists());
     }
 }

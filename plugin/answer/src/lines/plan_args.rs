@@ -1,17 +1,17 @@
 //! The options of a line, as the arguments of `berth plan`: what clap would make of them, without clap.
 
-use berth_srun::line::Given;
+use berth_srun::line::LineOption;
 use berth_srun::options::Own;
 
 use super::srun::WholeLine;
-use crate::args::{PlanArgs, invalid, is_taken, word};
+use crate::args::{PlanArgs, has_same_meaning, invalid, word};
 
 impl PlanArgs {
     /// Takes an option that has no fault of its own. It overrides what was given before.
     ///
     /// # Errors
     /// A value that berth's own option does not have.
-    pub(crate) fn take(&mut self, given: &Given) -> Result<(), String> {
+    pub(crate) fn take(&mut self, given: &LineOption) -> Result<(), String> {
         let value = given.value.as_deref();
         if let Some(own) = Own::named(&given.name) {
             let text = value.unwrap_or_default();
@@ -32,7 +32,7 @@ impl PlanArgs {
     pub(crate) fn take_line(&mut self, mut line: WholeLine, overrides: bool) -> Result<(), String> {
         if let Some(job) = &mut line.job {
             // An --exclusive beside the line is its job's.
-            let is_exclusive = |one: &mut Given| one.name == "exclusive";
+            let is_exclusive = |one: &mut LineOption| one.name == "exclusive";
             for one in self.request.slurms.extract_if(.., is_exclusive) {
                 let word = word(&one);
                 let program = job.find(' ').unwrap_or(job.len());
@@ -61,11 +61,11 @@ impl PlanArgs {
 }
 
 /// Whether clap would take a word of a line as getopt does: the name is whole, and no option of another program.
-pub(crate) fn is_whole(given: &Given, word: &str) -> bool {
+pub(crate) fn is_whole(given: &LineOption, word: &str) -> bool {
     let typed = word.trim_start_matches('-');
     let typed = typed.split_once('=').map_or(typed, |(name, _)| name);
     let is_long = word.starts_with("--");
     given.trouble.is_none()
-        && is_taken(&given.name)
+        && has_same_meaning(&given.name)
         && (!is_long || typed == given.alias.unwrap_or(&given.name))
 }

@@ -18,7 +18,7 @@ use crate::step::{convert, device_order, memory};
 use crate::step::{inherited, routes};
 
 /// A launch request, read once.
-pub(super) struct Asked {
+pub(super) struct RequestedStep {
     pub step: Step,
     /// Whether its list was that of the step around it.
     pub inherited: bool,
@@ -29,13 +29,13 @@ pub(super) struct Asked {
 }
 
 /// Reads a launch request. Nonsense is refused, because a client other than srun may have sent it.
-pub(super) fn asked(
+pub(super) fn read(
     slurm: Abi,
     launch: &LaunchRequest<'_>,
     settings: &Settings,
     share: refusal::Share,
     node: &Node,
-) -> Result<Asked, Stop> {
+) -> Result<RequestedStep, Stop> {
     let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
     let unknown = launch.unknown_binding_bits();
     if unknown != 0 {
@@ -58,10 +58,10 @@ pub(super) fn asked(
     let pool = pool(&texts).map_err(refused)?;
     ours.put(&mut request);
     request.near_by_default = is_default(request.near.as_ref(), launch);
-    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
+    let (mem_bind, memory_note) = memory::requested(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
     request.reserved.clone_from(&settings.reserved);
-    let mut near = near::found(request.near.as_ref(), launch, (index, tasks), slurm);
+    let mut near = near::devices(request.near.as_ref(), launch, (index, tasks), slurm);
     near.may_be_strict(request.near.as_ref()).map_err(refused)?;
     request.gres = near.gres.take();
     if let Some(cpuset) = &cpuset {
@@ -69,7 +69,7 @@ pub(super) fn asked(
     }
     // Without a --near nobody orders them.
     let gpus = request.near.as_ref();
-    let gpus = gpus.map(|_| device_order::given(launch, near.has_gpus));
+    let gpus = gpus.map(|_| device_order::gpu_grant(launch, near.has_gpus));
     let gpus = gpus.unwrap_or_default();
     let notes = [ours_note, memory_note.map(String::from)];
     let step = Step {
@@ -81,7 +81,7 @@ pub(super) fn asked(
         near_notes: near.notes(request.near.as_ref()),
         request,
     };
-    Ok(Asked {
+    Ok(RequestedStep {
         step,
         inherited,
         pool,

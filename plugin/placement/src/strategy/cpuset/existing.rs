@@ -4,43 +4,43 @@
 use crate::answer::cpuset::{ChosenSet, SetFrom};
 use crate::answer::cpuset_refusal::CpusetRefusal;
 use crate::request::claims::Claims;
-use crate::request::cpuset::{Attribute, CpusetRequest, Given};
+use crate::request::cpuset::{Attribute, CpusetRequest, ExistingCpuset};
 use crate::strategy::cpuset::job::Job;
 use crate::strategy::cpuset::memory;
 
 /// The cpuset that a job has of an existing one.
 pub(super) fn of(
-    given: &Given,
+    set: &ExistingCpuset,
     job: &Job<'_>,
     claims: &Claims,
 ) -> Result<ChosenSet, CpusetRefusal> {
-    let cpus = given.cpus.intersection(&job.owned.cpus);
+    let cpus = set.cpus.intersection(&job.owned.cpus);
     let count = job.units_in(&cpus);
-    if let CpusetRequest::Static(asked) = &given.asked {
+    if let CpusetRequest::Static(asked) = &set.asked {
         let needed = asked.ncpus.unwrap_or(1).min(job.units.max(1));
         if count < needed {
             return Err(CpusetRefusal::Static {
                 name: asked.name.clone(),
                 needed,
                 has: count,
-                set: given.cpus.clone(),
+                set: set.cpus.clone(),
             });
         }
     }
-    let list = match &given.asked {
+    let list = match &set.asked {
         CpusetRequest::Dynamic(asked) => asked.mem_list.as_ref(),
-        CpusetRequest::Static(_) => given.mems.as_ref(),
+        CpusetRequest::Static(_) => set.mems.as_ref(),
         CpusetRequest::None => None,
     };
-    let found = memory::of(job.node, &cpus, list, (given.attributes, &claims.memory));
+    let found = memory::of(job.node, &cpus, list, (set.attributes, &claims.memory));
     Ok(ChosenSet {
-        asked: given.asked.clone(),
+        asked: set.asked.clone(),
         count,
         counts_cores: job.limit == Some(1),
-        mems: given.mems.clone().unwrap_or(found.mems),
+        mems: set.mems.clone().unwrap_or(found.mems),
         memory: found.memory,
         radius: job.node.distances().radius_of(&cpus),
-        exclusive: given.attributes.has(Attribute::CpuExclusive),
+        exclusive: set.attributes.has(Attribute::CpuExclusive),
         from: SetFrom::Given,
         rejected: Vec::new(),
         cpus,
