@@ -26,7 +26,7 @@ use crate::step::Step;
 use crate::step::convert;
 use crate::step::handover::{Handover, InPool, Outcome};
 use crate::step::options::Own;
-use crate::step::seal::Whose;
+use crate::step::seal::StepIdentity;
 use crate::step::{names, routes};
 
 /// `task_p_slurmd_batch_request`.
@@ -47,7 +47,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
     refresh::if_news();
     match done {
         Ok(()) => {}
-        Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
+        Err(Stop::FallBack(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
         Err(Stop::Refused(_, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
@@ -59,7 +59,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
             };
             // Too many variables take no mark; slurmstepd counts them too.
             if batch.env_is_within_bounds().is_ok()
-                && let Err(Stop::Aside(why) | Stop::Refused(_, why)) =
+                && let Err(Stop::FallBack(why) | Stop::Refused(_, why)) =
                     pass(slurm, &mut batch, &refused)
             {
                 log::error!("step={}.batch: {why}", batch.job_id());
@@ -219,12 +219,12 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let node_name = conf.and_then(|conf| conf.node_name()).unwrap_or_default();
-    let whose = Whose {
+    let identity = StepIdentity {
         node_name: &node_name,
         step: batch.step_id(),
         uid: batch.cred()?.uid(),
     };
-    let sealed = key::sealed(handover, &whose)?;
+    let sealed = key::sealed(handover, &identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     let listed = names::inherited(|name, limit| batch.env_get(name, limit));
     Ok(batch.env_change(&Change {

@@ -11,7 +11,7 @@ use crate::site::settings;
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::stop::Stop;
 use crate::step::handover::Handover;
-use crate::step::seal::{self, Whose};
+use crate::step::seal::{self, StepIdentity};
 
 /// The time until a launch tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -67,8 +67,11 @@ pub(super) fn put_back(node_name: &str) -> bool {
 ///
 /// # Errors
 /// It is longer than slurmstepd reads: a client of a user's own has sent lists beyond all use.
-pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>) -> Result<Option<String>, Stop> {
-    let sealed = current(whose.node_name).map(|key| seal::sealed(handover, whose, &key));
+pub(crate) fn sealed(
+    handover: &Handover,
+    identity: &StepIdentity<'_>,
+) -> Result<Option<String>, Stop> {
+    let sealed = current(identity.node_name).map(|key| seal::sealed(handover, identity, &key));
     match sealed {
         Some(long) if long.len() > seal::MOST => Err(Stop::Refused(
             RefusalKind::Bind,

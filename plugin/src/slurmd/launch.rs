@@ -23,7 +23,7 @@ use crate::slurmd::requested_step;
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
-use crate::step::seal::Whose;
+use crate::step::seal::StepIdentity;
 use crate::step::words::{join_bounded, name};
 use crate::step::{CpuBindWords, Step};
 use crate::step::{bits, names};
@@ -51,9 +51,9 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
     refresh::if_news();
     match done {
         Ok(()) => SUCCESS,
-        Err(Stop::Aside(why)) => {
+        Err(Stop::FallBack(why)) => {
             log::error!("{}: {why}", name(launch.step_id()));
-            stand_aside(&mut launch);
+            fall_back(&mut launch);
             SUCCESS
         }
         Err(Stop::Refused(kind, why)) => {
@@ -85,14 +85,14 @@ pub(crate) unsafe fn after_panic(request: *mut c_void) {
     // layout is the running release's.
     let launch = unsafe { LaunchRequest::from_raw(request, slurm.layout, slurm.symbols) };
     if let Some(mut launch) = launch {
-        stand_aside(&mut launch);
+        fall_back(&mut launch);
     }
 }
 
 /// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs. What a user's
 /// client wrote is removed from the message. If no record has passed its check yet, the table
 /// may be wrong and nothing is written; then slurmstepd finds no mark and applies nothing.
-fn stand_aside(launch: &mut LaunchRequest<'_>) {
+fn fall_back(launch: &mut LaunchRequest<'_>) {
     if !PROVEN.load(Ordering::Relaxed) {
         return;
     }
@@ -126,7 +126,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let index = check(launch, node_id, &node_name)?;
     let (share, uid) = owner(launch, index, node_id)?;
     let id = launch.step_id();
-    let whose = Whose {
+    let identity = StepIdentity {
         node_name: &node_name,
         step: id,
         uid,
@@ -168,14 +168,14 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         launch.set_cpus_per_task(plan.decision.cpus_per_task as u16);
     }
     memory::write(launch, &plan, slurm.layout)?;
-    pass(launch, &handover, &whose)
+    pass(launch, &handover, &identity)
 }
 
 /// The node as it is now.
 fn node_of(slurm: Abi, conf: &SlurmdConf, settings: &Settings) -> Result<Arc<Node>, Stop> {
     let node = host::now(slurm, conf, convert::rules(slurm, settings));
     match node.table().is_empty() {
-        true => Err(Stop::Aside("slurmd has no map of its CPUs".into())),
+        true => Err(Stop::FallBack("slurmd has no map of its CPUs".into())),
         false => Ok(node),
     }
 }
@@ -240,8 +240,8 @@ fn owner(
 pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf, String)>, Stop> {
     // SAFETY: the layout is the running release's, and the view ends with the hook.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
-    node::sane(&conf).map_err(Stop::Aside)?;
+    let conf = conf.ok_or_else(|| Stop::FallBack("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(Stop::FallBack)?;
     let node_name = conf.node_name().unwrap_or_default();
     Ok((!standing::is_off(settings)).then_some((conf, node_name)))
 }
@@ -256,8 +256,8 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
             Stop::Refused(RefusalKind::Bind, text)
         });
     }
-    let index =
-        launch_is_sane(launch, node_id, node_name).map_err(|why| Stop::Aside(why.to_string()))?;
+    let index = launch_is_sane(launch, node_id, node_name)
+        .map_err(|why| Stop::FallBack(why.to_string()))?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }
@@ -294,9 +294,9 @@ fn write(
 fn pass(
     launch: &mut LaunchRequest<'_>,
     handover: &Handover,
-    whose: &Whose<'_>,
+    identity: &StepIdentity<'_>,
 ) -> Result<(), Stop> {
-    let sealed = key::sealed(handover, whose)?;
+    let sealed = key::sealed(handover, identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     env_change(launch, set.as_slice())?;
     if log::log_enabled!(log::Level::Debug) {

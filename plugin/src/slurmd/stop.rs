@@ -7,7 +7,7 @@ use crate::slurmd::discovery;
 /// Why a launch is not planned.
 pub(crate) enum Stop {
     /// We leave the step alone: off, or a record that cannot be trusted.
-    Aside(String),
+    FallBack(String),
     /// The step must not run as requested.
     Refused(RefusalKind, String),
 }
@@ -24,6 +24,6 @@ impl From<Refusal> for Stop {
 
 impl From<slurm_sys::Error> for Stop {
     fn from(why: slurm_sys::Error) -> Self {
-        Self::Aside(why.to_string())
+        Self::FallBack(why.to_string())
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const OPTION: &CStr = c"berth-cpuset-size";
 /// Bytes that its value may have.
 pub(crate) const MOST: usize = 32;
 
-/// Whose cpuset it is, and how large. A user's own client may write anything here; it changes only which of
+/// StepIdentity cpuset it is, and how large. A user's own client may write anything here; it changes only which of
 /// the job's own CPUs the job's own tasks get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {

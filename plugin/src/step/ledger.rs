@@ -45,7 +45,7 @@ pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -
 }
 
 /// A function that plans a step or a batch script.
-pub(crate) type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
+pub(crate) type Planner = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
 /// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
 /// nobody asks which these are.
@@ -81,7 +81,7 @@ pub(crate) fn job_cpus(ask: &Request, node: &Node) -> CpuSet {
 /// tasks, so that is only asked where it decides.
 pub(crate) fn plan_beside(
     others: &Others,
-    (ask, node, door): (&Request, &Node, Door),
+    (ask, node, door): (&Request, &Node, Planner),
 ) -> Result<Plan, Refusal> {
     let running = door(ask, node, &others.all_running());
     if !others.has_jobs() {

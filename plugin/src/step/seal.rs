@@ -12,7 +12,7 @@ use crate::step::handover::Handover;
 const VERSION: &str = "3";
 
 /// The step, user and node that a mark is valid for.
-pub(crate) struct Whose<'a> {
+pub(crate) struct StepIdentity<'a> {
     pub node_name: &'a str,
     pub step: StepId,
     pub uid: u32,
@@ -22,9 +22,9 @@ pub(crate) struct Whose<'a> {
 pub(crate) const MOST: usize = HANDOVER_BYTES + 1 + 2 * size_of::<u128>();
 
 /// The variable's value: version, mark, and the handover.
-pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
+pub(crate) fn sealed(handover: &Handover, identity: &StepIdentity<'_>, key: &Key) -> String {
     let fields = handover.text();
-    let Mark(mark) = mark(VERSION, &fields, whose, key);
+    let Mark(mark) = mark(VERSION, &fields, identity, key);
     [VERSION, " ", &digits(mark.to_be_bytes()), " ", &fields].concat()
 }
 
@@ -32,28 +32,33 @@ pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> Strin
 ///
 /// # Errors
 /// The reason why it is not trusted, for the log.
-pub(crate) fn opened(text: &str, whose: &Whose<'_>, key: &Key) -> Result<Handover, String> {
+pub(crate) fn opened(
+    text: &str,
+    identity: &StepIdentity<'_>,
+    key: &Key,
+) -> Result<Handover, String> {
     let mut parts = text.splitn(3, ' ');
     let mut next = || parts.next().unwrap_or_default();
     let (version, given, fields) = (next(), next(), next());
     if version != VERSION {
         return Err("another release of berth wrote it".into());
     }
-    if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(version, fields, whose, key)) {
+    if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(version, fields, identity, key))
+    {
         return Err("its mark is not slurmd's".into());
     }
     fields.parse()
 }
 
-fn mark(version: &str, fields: &str, whose: &Whose<'_>, key: &Key) -> Mark {
+fn mark(version: &str, fields: &str, identity: &StepIdentity<'_>, key: &Key) -> Mark {
     let StepId {
         job_id, step_id, ..
-    } = whose.step;
-    let component = whose.step.het_component.unwrap_or(u32::MAX);
-    let numbers = [job_id, step_id, component, whose.uid].map(u32::to_le_bytes);
+    } = identity.step;
+    let component = identity.step.het_component.unwrap_or(u32::MAX);
+    let numbers = [job_id, step_id, component, identity.uid].map(u32::to_le_bytes);
     key.mark(&[
         version.as_bytes(),
-        whose.node_name.as_bytes(),
+        identity.node_name.as_bytes(),
         numbers.as_flattened(),
         fields.as_bytes(),
     ])
@@ -85,7 +90,7 @@ mod tests {
             het_component,
             kind: StepKind::Regular,
         };
-        let whose = |node_name, step, uid| Whose {
+        let identity = |node_name, step, uid| StepIdentity {
             node_name,
             step,
             uid,
@@ -94,21 +99,21 @@ mod tests {
             outcome: Outcome::Bound,
             ..Handover::default()
         };
-        let text = sealed(&handover, &whose("n1", step(1, 0, None), 1000), &own);
-        let opens = |whose: &Whose<'_>, key: &Key| opened(&text, whose, key);
+        let text = sealed(&handover, &identity("n1", step(1, 0, None), 1000), &own);
+        let opens = |identity: &StepIdentity<'_>, key: &Key| opened(&text, identity, key);
         assert_eq!(
-            opens(&whose("n1", step(1, 0, None), 1000), &own),
+            opens(&identity("n1", step(1, 0, None), 1000), &own),
             Ok(handover)
         );
-        for (whose, key) in [
-            (whose("n2", step(1, 0, None), 1000), &own),
-            (whose("n1", step(2, 0, None), 1000), &own),
-            (whose("n1", step(1, 1, None), 1000), &own),
-            (whose("n1", step(1, 0, Some(0)), 1000), &own),
-            (whose("n1", step(1, 0, None), 1001), &own),
-            (whose("n1", step(1, 0, None), 1000), &other),
+        for (identity, key) in [
+            (identity("n2", step(1, 0, None), 1000), &own),
+            (identity("n1", step(2, 0, None), 1000), &own),
+            (identity("n1", step(1, 1, None), 1000), &own),
+            (identity("n1", step(1, 0, Some(0)), 1000), &own),
+            (identity("n1", step(1, 0, None), 1001), &own),
+            (identity("n1", step(1, 0, None), 1000), &other),
         ] {
-            let told = opens(&whose, key).unwrap_err();
+            let told = opens(&identity, key).unwrap_err();
             assert_eq!(told, "its mark is not slurmd's");
         }
     }
@@ -116,7 +121,7 @@ mod tests {
     #[test]
     fn what_a_user_writes_is_not_believed() {
         let key = Key::new([1; 16]);
-        let whose = Whose {
+        let identity = StepIdentity {
             node_name: "n1",
             step: StepId {
                 job_id: 1,
@@ -130,13 +135,13 @@ mod tests {
         let zero = format!("{VERSION} {:032x} {fields}", 0);
         let texts = ["", "1", "1 ", "3 0 x", "1 + x", &fields, &zero];
         for text in texts {
-            assert!(opened(text, &whose, &key).is_err(), "{text:?}");
+            assert!(opened(text, &identity, &key).is_err(), "{text:?}");
         }
-        let other = sealed(&Handover::default(), &whose, &key).replacen(VERSION, "2", 1);
-        let told = opened(&other, &whose, &key).unwrap_err();
+        let other = sealed(&Handover::default(), &identity, &key).replacen(VERSION, "2", 1);
+        let told = opened(&other, &identity, &key).unwrap_err();
         assert_eq!(told, "another release of berth wrote it");
-        let longer = sealed(&Handover::default(), &whose, &key) + " own=0-99";
-        assert!(opened(&longer, &whose, &key).is_err());
+        let longer = sealed(&Handover::default(), &identity, &key) + " own=0-99";
+        assert!(opened(&longer, &identity, &key).is_err());
     }
 
     #[test]

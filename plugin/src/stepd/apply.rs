@@ -340,7 +340,7 @@ fn note(step: &mut Session, text: &str) {
     if notes != Notes::Off {
         log::info!("{}: note: {text}", step.name);
     }
-    if notes == Notes::User && step.speaks {
+    if notes == Notes::User && step.shows_notes {
         step.said.push(format!("berth: note: {text}\n"));
     }
 }
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn texts_for_the_user_are_kept_while_the_step_is_locked() {
         let mut step = Session::unbound("step=1.0".into(), "n1".into(), Outcome::Refused);
-        step.speaks = true;
+        step.shows_notes = true;
         tell(&mut step, "task 0 is not started");
         note(&mut step, "a cpuset");
         let said = [

@@ -14,7 +14,7 @@ use crate::site::settings;
 use crate::site::standing::Abi;
 use crate::step::Step;
 use crate::step::handover::{Handover, InCpuset};
-use crate::step::ledger::{self, Door};
+use crate::step::ledger::{self, Planner};
 use crate::stepd::account::Account;
 use crate::stepd::job_cpuset::{self, JobCpuset, Wanted};
 use crate::stepd::own_node;
@@ -115,7 +115,7 @@ impl<'a> Who<'a> {
         work(&mut session).map_err(text)
     }
 
-    fn door(&self) -> Door {
+    fn door(&self) -> Planner {
         match self.kind {
             Kind::Batch => plan_batch,
             Kind::Regular | Kind::Overlap => plan,

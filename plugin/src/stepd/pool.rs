@@ -26,7 +26,7 @@ use crate::stepd::pool_weight::{
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A step's place in its job's pool.
-pub(crate) struct Seat {
+pub(crate) struct Membership {
     /// `step=12.0`, for the log.
     step: String,
     held: Held,
@@ -53,7 +53,7 @@ enum Admission {
 #[derive(Default)]
 pub(crate) struct Entered {
     /// Its place, if its job is in a pool.
-    pub seat: Option<Seat>,
+    pub membership: Option<Membership>,
     /// Whether it has none because its pool is full.
     pub is_full: bool,
     /// What the user must know.
@@ -93,7 +93,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
         Admission::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
             let note = as_member(&job, &member, weighed);
-            let seat = Some(Seat {
+            let membership = Some(Membership {
                 step: job,
                 cpus: cpus_of_step(record, &member),
                 held: *held,
@@ -105,7 +105,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
                 since: ledger::now(),
             });
             Entered {
-                seat,
+                membership,
                 note,
                 ..Entered::default()
             }
@@ -253,7 +253,7 @@ fn admit(
     }
 }
 
-impl Seat {
+impl Membership {
     /// The step's tasks have started; this is the first one.
     pub(crate) fn started(&mut self, pid: i32) {
         if let Err(why) = self.held.started(pid, Vec::new()) {
@@ -262,7 +262,7 @@ impl Seat {
     }
 
     /// The step has ended: its line is written, and its place is free.
-    pub(crate) fn leave(self) {
+    pub(crate) fn release(self) {
         let wall = ledger::now().saturating_sub(self.since);
         let used = Used::of(&self.step, self.folders.as_ref(), wall);
         let (step, pool) = (self.step.clone(), self.member.name.clone());

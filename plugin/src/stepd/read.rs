@@ -16,7 +16,7 @@ use crate::site::standing::{self, Abi};
 use crate::step::handover::{Handover, Outcome};
 use crate::step::names;
 use crate::step::options::Texts;
-use crate::step::seal::{self, Whose};
+use crate::step::seal::{self, StepIdentity};
 use crate::step::words::{name, switched_off_note};
 use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
@@ -101,11 +101,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let is_read = handover.is_ok();
     let mut handover = handover.unwrap_or_else(|_| without_handover(&node_name));
     // A job for which its pool is full is planned as a normal one.
-    let sits = sit(record, &mut handover, &node_name);
+    let standing = admit(record, &mut handover, &node_name);
     let was_refused = handover.outcome == Outcome::Refused;
     let accounts = decision::of(slurm, record, &mut handover, &node_name);
     let masks = masks(record, is_read);
-    let is_quiet = is_read && handover.cpuset.is_none() && sits.pool.is_none() && is_as_affinity();
+    let is_quiet =
+        is_read && handover.cpuset.is_none() && standing.pool.is_none() && is_as_affinity();
     let (intent, cut) = match handover.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_read => (Intent::Own(own_cpus(slurm, record)), None),
@@ -129,15 +130,15 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: handover.rule,
         masks,
         memory,
-        speaks: speaks(record) && !is_quiet,
+        shows_notes: shows_notes(record) && !is_quiet,
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts,
-        pool: sits.pool,
-        beside_pools: sits.beside,
-        is_nice: sits.is_nice,
+        pool: standing.pool,
+        beside_pools: standing.beside,
+        is_nice: standing.is_nice,
         said: Vec::new(),
     })
 }
@@ -149,7 +150,7 @@ fn masks(record: &StepRecord<'_>, is_read: bool) -> String {
 }
 
 /// What the node's pools are for a step.
-struct Sits {
+struct PoolStanding {
     /// Whether its job is in its pool; nothing if no pool is for it.
     pool: Option<bool>,
     /// Its folders, if it is outside of them all.
@@ -159,13 +160,13 @@ struct Sits {
 }
 
 /// Gives the step its place in its job's pool.
-fn sit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> Sits {
+fn admit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> PoolStanding {
     let entered = pool::enter(record, handover, node_name);
     add_note(handover, entered.note);
-    let is_in = entered.seat.is_some();
+    let is_in = entered.membership.is_some();
     let pool = (is_in || entered.is_full).then_some(is_in);
-    STATE.sit(entered.seat);
-    Sits {
+    STATE.join_pool(entered.membership);
+    PoolStanding {
         pool,
         beside: entered.beside,
         is_nice: entered.is_nice,
@@ -227,10 +228,10 @@ fn memory_masks(slurm: Abi, record: &StepRecord<'_>, handover: &Handover) -> Str
 }
 
 /// A step shows its notes once, on its first node; a batch script shows none.
-fn speaks(record: &StepRecord<'_>) -> bool {
+fn shows_notes(record: &StepRecord<'_>) -> bool {
     record.nodeid() == 0
         && record.step_id().kind != StepKind::Batch
-        && !report::is_hushed(report::switch(record).as_deref())
+        && !report::are_notes_off(report::switch(record).as_deref())
 }
 
 /// Whether the step prints only what task/affinity prints: that is so under `compat=affinity` without any of berth's
@@ -251,7 +252,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     Some(Session {
         cores: record.step_alloc_cores().unwrap_or_default(),
         note,
-        speaks: speaks(record),
+        shows_notes: shows_notes(record),
         node_tasks: record.node_tasks(),
         ..Session::unbound(name(record.step_id()), node_name, Outcome::Off)
     })
@@ -261,13 +262,13 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
 fn sealed_handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
     let text = record.env_get(names::HANDOVER, seal::MOST);
     let text = text.ok_or("there is no handover")?;
-    let whose = Whose {
+    let identity = StepIdentity {
         node_name,
         step: record.step_id(),
         uid: record.uid(),
     };
     let key = STATE.key.get_or_init(|| key::read(node_name)).as_ref()?;
-    seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
+    seal::opened(&text, &identity, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
 /// The refusal of a step with more variables than slurmd reads. slurmd refuses such steps itself, but it has no other

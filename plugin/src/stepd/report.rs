@@ -88,7 +88,7 @@ pub(crate) fn switch(record: &StepRecord<'_>) -> Option<String> {
 }
 
 /// Whether this value of the switch silences the notes.
-pub(crate) fn is_hushed(switch: Option<&str>) -> bool {
+pub(crate) fn are_notes_off(switch: Option<&str>) -> bool {
     switch == Some("off")
 }
 

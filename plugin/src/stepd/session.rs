@@ -35,7 +35,7 @@ pub(crate) struct Session {
     /// Node masks, if memory is bound.
     pub memory: String,
     /// Whether notes may go to the job's stderr: only on the first node, and not for a batch script.
-    pub speaks: bool,
+    pub shows_notes: bool,
     pub node_tasks: u32,
     pub applied: u32,
     pub deviations: Vec<String>,
@@ -72,7 +72,7 @@ impl Session {
             rule: String::new(),
             masks: String::new(),
             memory: String::new(),
-            speaks: false,
+            shows_notes: false,
             node_tasks: 0,
             applied: 0,
             deviations: Vec::new(),
@@ -148,7 +148,7 @@ pub(crate) struct Alone {
     pub name: String,
     /// For the user, once stderr is the job's.
     pub note: String,
-    pub speaks: bool,
+    pub shows_notes: bool,
     /// Each task's CPUs; none if the job binds itself, or if no cores could be given.
     pub tasks: Vec<CpuSet>,
     pub account: Option<Account>,

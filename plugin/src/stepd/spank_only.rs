@@ -84,7 +84,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
             confined.unwrap_or_default(),
             bound.note
         );
-        let is_told = bound.speaks && !bound.note.is_empty();
+        let is_told = bound.shows_notes && !bound.note.is_empty();
         let note = is_told.then(|| format!("berth: note: {}\n", bound.note));
         if let Some(account) = &bound.account {
             account.publish(standing::unjudged());

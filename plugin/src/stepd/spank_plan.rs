@@ -43,7 +43,7 @@ pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
     };
     found.name = format!("{}{}", who.name, found.name);
     found.wanted = who.tasks as usize;
-    found.speaks = who.speaks(spank, &settings);
+    found.shows_notes = who.shows_notes(spank, &settings);
     Some(found)
 }
 
@@ -315,10 +315,10 @@ impl Who {
     }
 
     /// A step shows its notes once, on its first node; a batch script shows none.
-    fn speaks(&self, spank: &Spank<'_>, settings: &Settings) -> bool {
+    fn shows_notes(&self, spank: &Spank<'_>, settings: &Settings) -> bool {
         let first = spank.job_nodeid().is_ok_and(|node| node == 0);
-        let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
-        settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
+        let are_off = report::are_notes_off(env(spank, names::NOTES).as_deref());
+        settings.notes == Notes::User && first && !are_off && self.kind != Kind::Batch
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct State {
     pub job_files: OnceLock<JobFiles>,
 
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
-    pool: Mutex<Option<pool::Seat>>,
+    pool: Mutex<Option<pool::Membership>>,
 
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
@@ -124,14 +124,14 @@ impl State {
     }
 
     /// The step has a place in its job's pool.
-    pub(crate) fn sit(&self, seat: Option<pool::Seat>) {
-        *unpoisoned(&self.pool) = seat;
+    pub(crate) fn join_pool(&self, membership: Option<pool::Membership>) {
+        *unpoisoned(&self.pool) = membership;
     }
 
     /// The last task was forked; this is the first one.
     pub(crate) fn started(&self, pid: i32) {
-        if let Some(seat) = unpoisoned(&self.pool).as_mut() {
-            seat.started(pid);
+        if let Some(membership) = unpoisoned(&self.pool).as_mut() {
+            membership.started(pid);
         }
     }
 
@@ -185,8 +185,8 @@ impl State {
         if self.is_released.swap(true, Ordering::Relaxed) {
             return;
         }
-        let seat = unpoisoned(&self.pool).take();
-        seat.into_iter().for_each(pool::Seat::leave);
+        let membership = unpoisoned(&self.pool).take();
+        membership.into_iter().for_each(pool::Membership::release);
         let mut step = self.step();
         let accounts = step.as_mut().map(|step| std::mem::take(&mut step.accounts));
         drop(step);

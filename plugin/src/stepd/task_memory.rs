@@ -104,7 +104,7 @@ pub(crate) fn prepare(
             && asked.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
         notes: settings.notes == Notes::User
-            && !report::is_hushed(report::switch(record).as_deref()),
+            && !report::are_notes_off(report::switch(record).as_deref()),
         report,
         host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
     };
