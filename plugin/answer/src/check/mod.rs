@@ -7,9 +7,9 @@ mod directives;
 mod document;
 mod finding;
 mod foreign;
-mod inner;
 #[cfg(test)]
 mod mutations;
+mod nested_script;
 mod place;
 mod planned;
 mod repair;
@@ -78,7 +78,7 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
     around.whole = request.site == Some(SiteNodes::Exclusive) && request.cluster.is_none();
     let read = script::script(request.text, &around);
     let has_commands = !read.commands.is_empty() || read.job.is_some();
-    if !has_commands && read.inner.is_empty() && read.foreign.is_none() {
+    if !has_commands && read.nested.is_empty() && read.foreign.is_none() {
         let why = "there is no srun, sbatch, salloc or mpirun in it, so there is nothing to check; give a line in \
                    quotes, a batch script, or - for stdin";
         return Err(Unreadable(why.into()).into());
@@ -168,9 +168,9 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
         }
     }
     found.extend(of_job);
-    let inner = script.inner.iter();
+    let nested = script.nested.iter();
     found.extend(
-        inner.flat_map(|inner| of_script(inner, around, starts || inner.role == Role::Submitted)),
+        nested.flat_map(|one| of_script(one, around, starts || one.role == Role::Submitted)),
     );
     found
 }

@@ -1,6 +1,6 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
 //! directives of sbatch. It is read, not run, so computed values are unknown. Scripts
-//! within it are read too (`inner.rs`).
+//! within it are read too (`nested_script.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub(crate) struct Script {
     /// The `#SBATCH` lines of a script that a line submits; that line is in `job` too.
     pub directives: Option<Command>,
     /// Scripts within: in here-documents, and in files that lines of sbatch name.
-    pub inner: Vec<Script>,
+    pub nested: Vec<Script>,
     /// Job files that were not read, with the reason.
     pub not_read: Vec<String>,
     /// The `#SBATCH` lines as one line, or the sbatch or salloc line itself.
@@ -69,8 +69,8 @@ pub(crate) struct Script {
 impl Script {
     /// This one, and all within it.
     pub(crate) fn all_scripts(&self) -> Vec<&Script> {
-        let inner = self.inner.iter().flat_map(Self::all_scripts);
-        std::iter::once(self).chain(inner).collect()
+        let nested = self.nested.iter().flat_map(Self::all_scripts);
+        std::iter::once(self).chain(nested).collect()
     }
 
     /// The number of the line of a place, in the file that it is in.

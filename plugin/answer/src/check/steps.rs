@@ -59,13 +59,13 @@ fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<ScriptStep>) 
     }
     // A job that the script submits is another one.
     let is_submitted = script.role == Role::Submitted;
-    let runs = |inner: &&Script| match inner.role {
+    let runs = |one: &&Script| match one.role {
         Role::Part => true,
         Role::Submitted => !is_submitted,
         Role::Whole | Role::InTasks => false,
     };
-    for inner in script.inner.iter().filter(runs) {
-        add(inner, around, found);
+    for nested in script.nested.iter().filter(runs) {
+        add(nested, around, found);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use berth_placement::{CoreIdx, CpuId};
 
-use super::ink::{self, Paint, rect, text};
+use super::colours::{self, Paint, rect, text};
 use super::layout::{CELL, CORE_HEAD, CORE_PAD, Extent, GAP, Grid, NAME, PAD, Places, flow, room};
 use crate::picture::Picture;
 use crate::picture::areas::Area;
@@ -31,7 +31,7 @@ pub(super) fn draw(out: &mut String, picture: &Picture<'_>, place: (usize, usize
     let (mut x, mut y) = place;
     if let Some(name) = &picture.name {
         let (width, height) = size(picture, each);
-        rect(out, (x, y, width, height), ink::PAPER, NODE);
+        rect(out, (x, y, width, height), colours::PAPER, NODE);
         (x, y) = (x + PAD, y + PAD);
         text(out, (x, y + 10), "12", " font-weight=\"bold\"", name);
         y += NAME.0;
@@ -88,11 +88,11 @@ impl Draw<'_> {
     fn area(&self, out: &mut String, area: &Area<'_>, place: (usize, usize), room: usize) {
         let found = Extent::of(area, self.threads, room);
         if !found.names.is_empty() {
-            let (paint, paper) = ink::frame(area.frame);
+            let (paint, paper) = colours::frame(area.frame);
             let (width, height) = found.size;
             rect(out, (place.0, place.1, width, height), paper, paint);
         }
-        let colour = format!(" fill=\"{}\"", ink::frame(area.frame).0.line);
+        let colour = format!(" fill=\"{}\"", colours::frame(area.frame).0.line);
         let devices_from = found.names.len() - area.devices.len();
         for (line, name) in found.names.iter().enumerate() {
             let bold = if line < devices_from {
@@ -128,14 +128,14 @@ impl Draw<'_> {
     ) {
         let kind = cpus.first().map_or(0, |cpu| kind(self.picture, *cpu));
         let frame = (x, y, grid.core.0, grid.core.1);
-        rect(out, frame, ink::PAPER, ink::core(kind));
+        rect(out, frame, colours::PAPER, colours::core(kind));
         let name = format!("core {core}");
         let size = match name.len() {
             ..=7 => "9.5",
             8 => "8.5",
             _ => "7",
         };
-        let more = format!(" fill=\"{}\"", ink::FAINT);
+        let more = format!(" fill=\"{}\"", colours::FAINT);
         text(out, (x + 4, y + 10), size, &more, &name);
         for (thread, cpu) in cpus.iter().enumerate() {
             let place = (
@@ -152,11 +152,11 @@ impl Draw<'_> {
         let _ = write!(
             out,
             "<g class=\"cpu\"><title>{}</title>",
-            ink::escaped(&ink::hint(cell, cpu))
+            colours::escaped(&colours::hint(cell, cpu))
         );
         let (width, height) = (CELL.0 - 2, CELL.1 - 2);
         let place = (x + 1, y + 1, width, height);
-        rect(out, place, &ink::cell(cell), ink::cell_frame(cell));
+        rect(out, place, &colours::cell(cell), colours::cell_frame(cell));
         let size = match name.chars().count() {
             0..=4 => "12",
             5..=6 => "9",

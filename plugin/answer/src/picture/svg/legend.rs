@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::ink::{self, Paint, rect, text};
+use super::colours::{self, Paint, rect, text};
 use super::layout::flow;
 use crate::picture::Picture;
 use crate::picture::areas::Frame;
@@ -61,8 +61,8 @@ fn cells(pictures: &[Picture<'_>]) -> Vec<Entry> {
         .into_iter()
         .map(|(example, _, words)| Entry {
             class: "legend cpu-legend",
-            fill: ink::cell(example),
-            paint: ink::cell_frame(example),
+            fill: colours::cell(example),
+            paint: colours::cell_frame(example),
             words: words.into(),
         })
         .collect()
@@ -79,7 +79,7 @@ fn frames(pictures: &[Picture<'_>]) -> Vec<Entry> {
     found
         .filter(|(frame, _)| sockets().any(|socket| socket.has(*frame)))
         .map(|(frame, words)| {
-            let (paint, fill) = ink::frame(frame);
+            let (paint, fill) = colours::frame(frame);
             Entry {
                 class: "legend",
                 fill: fill.into(),
@@ -106,8 +106,8 @@ fn kinds(pictures: &[Picture<'_>]) -> Vec<Entry> {
             let frame = if at == 0 { "plain" } else { "dashed" };
             Entry {
                 class: "legend",
-                fill: ink::PAPER.into(),
-                paint: ink::core(at),
+                fill: colours::PAPER.into(),
+                paint: colours::core(at),
                 words: format!("core with a {frame} frame: {name}"),
             }
         })

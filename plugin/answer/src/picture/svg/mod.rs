@@ -2,15 +2,15 @@
 //! browsers, librsvg, Inkscape and print. Numbers repeat what the colours say.
 
 mod boxes;
-mod ink;
+mod colours;
 mod layout;
 mod legend;
 
 use std::fmt::Write;
 
 use super::Picture;
-pub(crate) use ink::escaped;
-use ink::{Paint, text, wrapped};
+pub(crate) use colours::escaped;
+use colours::{Paint, text, wrapped};
 use layout::{GAP, PAD, flow, page, room};
 
 /// The narrowest page: a legend's longest line has room.
@@ -61,8 +61,8 @@ pub fn draw(pictures: &[Picture<'_>], caption: &Caption) -> String {
          <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n\
          <g font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" fill=\"{}\">\n{}</g>\n</svg>\n",
         escaped(&caption.title),
-        ink::PAPER,
-        ink::TEXT,
+        colours::PAPER,
+        colours::TEXT,
         out.body
     )
 }
@@ -79,7 +79,7 @@ impl Page {
         for line in wrapped(&caption.title, self.width / TITLE_LETTER) {
             self.line("14", " font-weight=\"bold\"", &line);
         }
-        let faint = format!(" fill=\"{}\"", ink::FAINT);
+        let faint = format!(" fill=\"{}\"", colours::FAINT);
         for below in &caption.below {
             for line in wrapped(below, self.width / letter(below)) {
                 self.line("11", &faint, &line);
@@ -101,13 +101,13 @@ impl Page {
         let lines = wrapped(warning, (self.width - 2 * PAD) / letter(warning));
         let height = lines.len() * LINE + 6;
         let red = Paint {
-            line: ink::WARNING,
+            line: colours::WARNING,
             width: "1.5",
             dashes: "",
         };
         let place = (PAD, self.y + 4, self.width, height);
         let _ = write!(self.body, "<g class=\"warning\">");
-        ink::rect(&mut self.body, place, ink::WARNING_PAPER, red);
+        colours::rect(&mut self.body, place, colours::WARNING_PAPER, red);
         self.y += 7;
         for line in lines {
             let place = (2 * PAD, self.y + 13);

@@ -56,12 +56,12 @@ impl Reader<'_> {
     /// A here-document whose commands run here.
     pub(super) fn part(&mut self, input: Option<usize>) {
         let source = input.map(Source::Document);
-        let Some(mut script) = source.and_then(|source| self.inner(source, Role::Part)) else {
+        let Some(mut script) = source.and_then(|source| self.nested(source, Role::Part)) else {
             return;
         };
         script.job.clone_from(&self.found.job);
         script.has_components = self.found.has_components;
-        self.found.inner.push(script);
+        self.found.nested.push(script);
     }
 
     /// A step, whose shell may run a here-document in every task.
@@ -70,8 +70,8 @@ impl Reader<'_> {
         let is_shell = program.is_some_and(|(name, rest)| reads_input(&name.text, rest));
         let source = input.filter(|_| is_shell).map(Source::Document);
         self.found.commands.push(command);
-        let script = source.and_then(|source| self.inner(source, Role::InTasks));
-        self.found.inner.extend(script);
+        let script = source.and_then(|source| self.nested(source, Role::InTasks));
+        self.found.nested.extend(script);
     }
 
     /// The script that a line of sbatch submits. The line's options override the script's.
@@ -80,14 +80,15 @@ impl Reader<'_> {
             None => input.map(Source::Document),
             Some(word) => self.file(&word.clone()),
         };
-        let Some(mut script) = source.and_then(|source| self.inner(source, Role::Submitted)) else {
+        let Some(mut script) = source.and_then(|source| self.nested(source, Role::Submitted))
+        else {
             return;
         };
         line.is_known_job = true;
         script.directives = script.job.take();
         script.has_components |= line.line.more;
         script.job = Some(self.merged(script.directives.as_ref(), line));
-        self.found.inner.push(script);
+        self.found.nested.push(script);
     }
 
     /// The file of that name: what this script has written, or what is there.
@@ -129,8 +130,8 @@ impl Reader<'_> {
     }
 
     /// Reads a script within this one, and moves its words to their places here.
-    fn inner(&self, source: Source, role: Role) -> Option<Script> {
-        let has_room = self.depth < DEEPEST && self.found.inner.len() < MOST;
+    fn nested(&self, source: Source, role: Role) -> Option<Script> {
+        let has_room = self.depth < DEEPEST && self.found.nested.len() < MOST;
         has_room.then_some(())?;
         let read = |text: &[u8]| {
             let mut reader = Reader::new(text, self.around, self.depth + 1);
@@ -211,8 +212,8 @@ impl Script {
                 place(&mut unclosed.at);
             }
         }
-        for inner in &mut self.inner {
-            inner.moved(body, text);
+        for one in &mut self.nested {
+            one.moved(body, text);
         }
     }
 
@@ -227,8 +228,8 @@ impl Script {
         for command in self.own_commands() {
             command.each_word(&word);
         }
-        for inner in &mut self.inner {
-            inner.is_elsewhere(name, around);
+        for one in &mut self.nested {
+            one.is_elsewhere(name, around);
         }
     }
 
@@ -240,7 +241,7 @@ impl Script {
     /// Whether its commands, or those of its parts, start tasks.
     pub(crate) fn launches(&self) -> bool {
         let starts = |command: &Command| matches!(command.kind, Kind::Srun | Kind::Mpirun);
-        let parts = self.inner.iter().filter(|one| one.role == Role::Part);
+        let parts = self.nested.iter().filter(|one| one.role == Role::Part);
         self.commands.iter().any(starts) || parts.into_iter().any(Self::launches)
     }
 }
