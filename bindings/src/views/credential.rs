@@ -31,7 +31,7 @@ pub struct NodeCores {
 }
 
 impl NodeCores {
-    /// How many bits the node has.
+    /// The number of bits of the node, one for each core.
     pub fn core_count(&self) -> usize {
         usize::from(self.sockets) * usize::from(self.cores_per_socket)
     }

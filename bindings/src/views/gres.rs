@@ -31,7 +31,7 @@ pub struct Gres {
     pub devices: Option<GresDevices>,
 }
 
-/// The same for one type of that name.
+/// What Slurm gave of the GRES with one name and one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedGres {
     /// The type in gres.conf, such as `a100`; empty if there is none.
@@ -43,7 +43,7 @@ pub struct TypedGres {
 /// Devices of a node. Number *i* is the *i*-th `File=` of that name in gres.conf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GresDevices {
-    /// How many the node has.
+    /// The number of devices that the node has.
     pub on_node: u32,
     /// The numbers of those given, ascending.
     pub allocated: Vec<u32>,
@@ -111,7 +111,7 @@ pub(crate) fn read(
     Ok(found)
 }
 
-/// The same, each type apart.
+/// The GRES of a list on the node with that place in the list's arrays, each type apart; none for a null list.
 pub(crate) fn read_typed(
     list: *mut c_void,
     (owner, node): (Owner, u32),
