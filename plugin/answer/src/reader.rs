@@ -39,7 +39,7 @@ impl Question {
         }
     }
 
-    /// The same without the line of a job, and without what holds where the options say nothing.
+    /// The question of some options, without the line of a job, and without what holds where the options say nothing.
     ///
     /// # Errors
     /// Why srun refuses the options.
@@ -120,7 +120,7 @@ pub struct Reader<'a> {
     command: Command,
     /// The options in common, as they were typed.
     beside: Arc<[String]>,
-    /// The same, read.
+    /// The options in common, read.
     common: PlanArgs,
     release: Release,
     world: &'a dyn World,

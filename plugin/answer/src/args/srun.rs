@@ -50,7 +50,7 @@ impl SrunOptions {
         Self::read(options, release)
     }
 
-    /// The same step inside a job that passes these options on.
+    /// This step inside a job that passes these options on.
     ///
     /// # Errors
     /// Why srun refuses that line.
@@ -65,7 +65,7 @@ impl SrunOptions {
         &self.options
     }
 
-    /// The same line with more options behind its own.
+    /// This line with more options behind its own.
     ///
     /// # Errors
     /// Why srun refuses that line.

@@ -26,7 +26,7 @@ pub(crate) struct Case<'a> {
     pub around: &'a Surroundings<'a>,
     /// srun's reading of it, without values that only the shell knows.
     pub request: Result<SrunRequest, Refused>,
-    /// The same of the job around it.
+    /// srun's reading of the job around it; none if there is no job, or if it cannot be read.
     pub job: Option<SrunRequest>,
     job_settings: Option<Settings>,
     settings: Settings,

@@ -54,7 +54,7 @@ pub(crate) struct Command {
     pub variables: Variables,
     pub in_background: bool,
     pub loops: usize,
-    /// How many times the script has waited before it.
+    /// The number of times that the script has waited before it.
     pub waits: usize,
     /// Whether the script of this sbatch is known, and checked with its options.
     pub is_known_job: bool,

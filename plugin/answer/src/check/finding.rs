@@ -77,7 +77,7 @@ impl Finding {
         self
     }
 
-    /// The same with one more way to repair it, if there is one.
+    /// This finding with one more way to repair it, if there is one.
     pub(crate) fn or(mut self, repair: Option<Repair>) -> Self {
         self.repairs.extend(repair);
         self

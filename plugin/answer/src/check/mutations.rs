@@ -9,7 +9,7 @@ use super::script::script;
 use super::{findings, repair};
 use crate::world::Scripts;
 
-/// How many scripts are tried, unless `PROPTEST_CASES` says otherwise.
+/// The number of scripts that are tried, unless `PROPTEST_CASES` says otherwise.
 const SCRIPTS: u64 = 10_000;
 
 /// Words that a repair may take away or change: each belongs to a trap that a script may have.

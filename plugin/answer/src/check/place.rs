@@ -120,7 +120,7 @@ impl<'a> Surroundings<'a> {
         self.place.as_ref()?.args.config()
     }
 
-    /// The same where a script was read before, by the name that a line has.
+    /// These surroundings with a script that was read before, by the name that a line has.
     pub(super) fn with_script(self, name: &str, text: &[u8]) -> Self {
         let known = (name.into(), ScriptFile::Text(text.into()));
         self.scripts.borrow_mut().extend([known]);

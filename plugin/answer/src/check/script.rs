@@ -95,7 +95,7 @@ pub(crate) fn script(text: &[u8], around: &Surroundings<'_>) -> Script {
 
 pub(super) struct Reader<'a> {
     pub around: &'a Surroundings<'a>,
-    /// How many scripts are around this one.
+    /// The number of scripts around this one.
     pub depth: u32,
     pub found: Script,
     pub variables: Variables,

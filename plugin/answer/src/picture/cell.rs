@@ -11,9 +11,9 @@ pub enum Cell {
     Task(u32),
     /// The lowest of several tasks.
     Several(u32),
-    /// The same, for a task that did not get what it requests.
+    /// The number of a task that did not get what it requests.
     TaskShort(u32),
-    /// The same, for tasks that would each need CPUs of their own.
+    /// The lowest of several tasks that would each need CPUs of their own.
     SeveralShort(u32),
     /// Every task of the node.
     All,

@@ -40,7 +40,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The same with devices beside their cores.
+    /// This picture with devices beside their cores.
     pub fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
         self.nowhere = place_devices(&mut self.sockets, self.machine, devices);
         self

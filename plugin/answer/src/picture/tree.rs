@@ -73,7 +73,7 @@ fn rows_of(blocks: &[Block], width: usize) -> Vec<String> {
     lines
 }
 
-/// How many of the boxes stand beside each other: one at least.
+/// The number of boxes that fit beside each other: one at least.
 fn fitting(blocks: &[Block], width: usize) -> usize {
     let mut used = 0;
     let fit = blocks.iter().take_while(|block| {

@@ -143,7 +143,7 @@ pub fn with(args: &Question, added: &[Added]) -> Option<Question> {
     Some(changed)
 }
 
-/// The same for options as they are typed.
+/// The options as they are typed, with more behind them.
 pub fn typed_with(typed: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
     let mut changed = typed.clone();
     for (name, value) in set_own(&mut changed, added)? {
@@ -244,7 +244,7 @@ fn other_level(level: Level, request: &Request) -> Vec<Candidate> {
     }
 }
 
-/// As many tasks as there are CPUs, and one CPU for each task.
+/// Options for as many tasks as the CPUs are enough for, and for one CPU per task.
 fn fewer(planned: &Planned, now: &PlannedStep) -> impl Iterator<Item = Vec<Added>> {
     let each = planned.request.cpus_per_task.max(1);
     let tasks = (planned.plan.decision.owned.threads / each) * now.node_count();

@@ -120,7 +120,7 @@ impl Question {
         }
     }
 
-    /// The same request with the default binding of the nodes of its job.
+    /// This request with the default binding of its job's nodes; `None` if no configuration has one.
     pub(super) fn bound_as(&self, nodes: &[String]) -> Option<Self> {
         let of_node = self.config_of_node();
         let config = self.config().or(of_node.as_deref())?;

@@ -60,7 +60,7 @@ pub(super) fn order(planned: &Planned, id: usize) -> Vec<u32> {
     near.map_or(Vec::new(), |(asked, near)| near.order(id, asked.own))
 }
 
-/// The same for scripts.
+/// The devices of a task, for scripts.
 pub(super) fn json(on: &Node, plan: &Plan, id: usize) -> Vec<DeviceJson> {
     let one = |device: &Device| DeviceJson {
         pci: device.pci.map(|pci| pci.address.to_string()),

@@ -40,7 +40,7 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same, line by line: once for each number of tasks a node may have.
+/// The lines of the explanation behind an answer: once for each number of tasks that a node may have.
 pub fn lines(of: Answered<'_>) -> Vec<String> {
     let step = of.step;
     let mut lines = Vec::new();

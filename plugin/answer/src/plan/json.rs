@@ -71,7 +71,7 @@ struct MachineJson<'a> {
     sockets: u32,
     cores_per_socket: u32,
     threads_per_core: u32,
-    /// How many of each the machine has; null where that is not known.
+    /// The number of each that the machine has; null where that is not known.
     numa_nodes: Option<usize>,
     l3_caches: Option<usize>,
     cores: Option<usize>,
@@ -232,7 +232,7 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same as one line.
+/// The JSON document of an answer on one line.
 ///
 /// # Errors
 /// None that is known: every part can be written as JSON.

@@ -283,7 +283,7 @@ pub fn masks(plan: &Plan) -> String {
     bound_to(plan).unwrap_or_else(|| "none".into())
 }
 
-/// The same; `None` where nothing is bound.
+/// The text of the binding in the launch message; `None` where nothing is bound.
 fn bound_to(plan: &Plan) -> Option<String> {
     match &plan.message {
         Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),

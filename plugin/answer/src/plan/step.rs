@@ -25,7 +25,7 @@ pub struct PlannedStep {
     pub names: Names,
     /// Its tasks over these nodes.
     pub across: Across,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: u32,
     /// Notes to the user on the layout.
     pub notes: Vec<String>,
@@ -114,7 +114,7 @@ impl PlannedStep {
         refused.next().is_some()
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn node_count(&self) -> u32 {
         self.across.counts().len() as u32
     }
@@ -124,7 +124,7 @@ impl PlannedStep {
         &self.planned_on(node).plan
     }
 
-    /// The same with what led to it.
+    /// What a node's slurmd plans, with what led to it.
     pub fn planned_on(&self, node: u32) -> &Planned {
         &self.plans[self.place_of(node)]
     }
@@ -141,7 +141,7 @@ impl PlannedStep {
             .map(|planned| (planned.tasks, &planned.plan))
     }
 
-    /// How many cores the step has on all its nodes.
+    /// The number of cores that the step has on all its nodes.
     pub fn core_count(&self) -> usize {
         let plans = self.plans.iter();
         let counts = plans.map(|planned| CpuSet::from_list(&planned.step_cores));
@@ -151,7 +151,7 @@ impl PlannedStep {
         self.of_node.iter().map(|at| counts[*at]).sum()
     }
 
-    /// How many cores its nodes have.
+    /// The number of cores that its nodes have, also those that are not the step's.
     pub fn core_count_of_nodes(&self, given: &Node) -> usize {
         let of_node = |at: &usize| self.plans[*at].on(given).shape().core_count() as usize;
         self.of_node.iter().map(of_node).sum()

@@ -39,7 +39,7 @@ pub struct Simple {
     pub line: usize,
     /// Whether the shell does not wait for it (`&`).
     pub in_background: bool,
-    /// How many loops are around it.
+    /// The number of loops around it.
     pub loops: usize,
     /// Whether it stands in a function, a group, a condition or a branch.
     pub is_nested: bool,

@@ -33,7 +33,7 @@ pub struct Series {
     pub unbound: Option<String>,
 }
 
-/// How many times as fast one line is as another.
+/// The speed of one line as a multiple of another line's.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub(crate) struct Speed {
     pub ratio: f64,
@@ -45,7 +45,7 @@ pub(crate) struct Speed {
     pub clear: bool,
 }
 
-/// How many comparisons a measurement makes.
+/// The looks and the lines of a measurement: they decide how many comparisons it makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparisons {
     pub looks: u32,

@@ -122,8 +122,8 @@ pub(in crate::check) fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Repai
     Some([job.set(&case.script.text, &option)?, of_step].concat())
 }
 
-/// As many threads as the task has CPUs, where the script gives their number: for a step that runs beside
-/// others.
+/// The repair that gives the task as many threads as CPUs, where the script gives their number: for a step that runs
+/// beside others.
 fn fewer_threads(case: &Case<'_>, cpus: u32) -> Option<Repair> {
     case.command.in_background.then_some(())?;
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
