@@ -28,12 +28,12 @@ pub(crate) fn text_output() -> Readable<BufWriter<StdoutLock<'static>>> {
     Readable(output())
 }
 
-/// The same for answers that repeat text from somebody's file.
+/// The output for people where an answer repeats text from somebody's file: control characters are left out.
 pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static>>>> {
     Harmless(text_output())
 }
 
-/// How many columns a table or picture may have: as many as asked, or as the terminal has.
+/// The number of columns that a table or picture may have: as many as asked, or as the terminal has.
 pub(crate) fn width(asked: Option<usize>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     asked.or_else(terminal).unwrap_or(WIDTH)
@@ -48,7 +48,7 @@ pub(crate) fn table<T: Into<String>>(
     write_table(out, width(None), heads, rows)
 }
 
-/// The same for an answer's lines with names.
+/// A name with its text beside it, folded to the width of the terminal.
 pub(crate) fn named(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     write_named(out, width(None), name, text)
 }

@@ -12,7 +12,7 @@ use berth_host::online::boot_id;
 use berth_site::announcement::Announcement;
 use nix::unistd::Uid;
 
-/// How many seconds after it has announced itself slurmd may still fork into the background.
+/// Seconds after it has announced itself in which slurmd may still fork into the background.
 const FORK: i64 = 60;
 /// The most that is read of a file of /proc: command lines may be 2 MiB, maps longer.
 const MOST: u64 = 16 << 20;

@@ -11,7 +11,7 @@ use check_common::check;
 use random::Random;
 use serde_json::Value;
 
-/// How many lines are tried, unless `PROPTEST_CASES` says otherwise.
+/// The number of lines that are tried, unless `PROPTEST_CASES` says otherwise.
 const LINES: u64 = 150;
 
 const MACHINES: &[&str] = &[
@@ -71,7 +71,7 @@ const CONF: &str = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
     PartitionName=whole Nodes=a[1-3] OverSubscribe=EXCLUSIVE\n\
     PartitionName=small Nodes=b1\n";
 
-/// So many of these options at most.
+/// Some of these options, at most `most` of them.
 fn options(random: &mut Random, most: u64, all: &[&str]) -> String {
     let count = random.below(most + 1);
     let words = (0..count).map(|_| format!(" {}", random.one_of(all)));

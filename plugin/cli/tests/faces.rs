@@ -25,10 +25,10 @@ use plan_common::berth;
 use random::Random;
 use serde_json::Value;
 
-/// How many lines are tried.
+/// The number of lines that are tried.
 const LINES: usize = 500;
 
-/// How many steps of a script are tried on each machine.
+/// The number of steps of a script that are tried on each machine.
 const STEPS: usize = 40;
 
 const MACHINES: &[&str] = &[
@@ -41,7 +41,7 @@ const MACHINES: &[&str] = &[
 /// No cluster, no node with berth, no job: machines and one script.
 #[derive(Default)]
 struct Machines {
-    /// How often the script was read.
+    /// The number of times that the script was read.
     reads: Cell<u32>,
     /// The step of the script.
     step: RefCell<String>,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use golden_tables::TABLES;
 
-/// The same for `berth tune --dry-run`.
+/// Tables of `berth tune --dry-run` in `golden/`: the name, the machine and the words of each.
 const TUNED: &[(&str, &str, &str)] = &[
     (
         "tune-mpi",

@@ -103,7 +103,7 @@ fn the_pairs_of_the_tutorial_for_eight_dies() {
     );
 }
 
-/// The same tutorial on g4dn.metal, with `--gpu-bind=single:1`: four GPUs share a package.
+/// Livermore's tutorial has these pairs for g4dn.metal, with `--gpu-bind=single:1`: four GPUs share a package.
 #[test]
 fn the_pairs_of_the_tutorial_for_eight_gpus_of_two_packages() {
     assert_eq!(
@@ -164,7 +164,7 @@ fn neighbours_are_hwlocs() {
     assert!(looked >= 5, "{looked} machines");
 }
 
-/// As many tasks as devices: each task's CPUs are next to its device.
+/// Plans as many tasks as devices: each task's CPUs are next to its device.
 fn only_near(name: &str, kind: &str, count: usize) {
     let file = machine(name).unwrap();
     let done = plan(&format!(

@@ -12,7 +12,7 @@ use plan_common::berth;
 const SCRIPT: &str =
     "#!/bin/bash\n#SBATCH -N1 -n4 -c2\nsrun ./app\nsrun -n2 --cpu-bind=cores ./app\n";
 
-/// How often a file is opened meanwhile.
+/// The number of times that a file is opened while `run` runs.
 fn opens(script: &Path, run: impl FnOnce()) -> usize {
     let watch = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
     // The kernel merges equal events in a row, so those of closing stand between.

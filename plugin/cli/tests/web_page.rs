@@ -7,7 +7,7 @@ mod lines;
 use lines::{cases, machines, seed};
 use serde_json::{Value, json};
 
-/// How many lines are tried.
+/// The number of lines that are tried.
 const LINES: usize = 200;
 
 fn ask(request: &Value) -> Value {

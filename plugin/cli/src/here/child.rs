@@ -21,8 +21,8 @@ pub(super) fn output(program: &str, arguments: &[&str], most: u64) -> Result<Str
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The same with a time limit of the caller's, as it was printed. A prolog has no PATH, and Slurm's commands may lie beside
-/// its daemons.
+/// The output as it was printed, with a time limit of the caller's, or the reason why there is none. A prolog has no
+/// PATH, and Slurm's commands may lie beside its daemons.
 pub(super) fn bytes(
     program: &str,
     arguments: &[&str],

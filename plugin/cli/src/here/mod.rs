@@ -91,7 +91,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The same for a script, which is for a job to come, wherever it is checked. It names scripts beside it.
+    /// The world for a script, which is for a job to come, wherever it is checked. Scripts that it names are sought
+    /// beside it.
     pub(crate) fn beside(script: &str) -> Self {
         Self {
             is_here: false,

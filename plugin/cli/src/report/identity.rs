@@ -17,7 +17,7 @@ pub(crate) struct Identity {
     pub task: u32,
     /// Number on the node.
     pub local: u32,
-    /// How many there are on the node.
+    /// The number of tasks on the node.
     pub local_count: u32,
     /// Name of the node, its position in the step, and how many there are.
     pub host: String,

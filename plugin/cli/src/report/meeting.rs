@@ -18,7 +18,7 @@ use nix::unistd::Uid;
 
 /// The socket in the folder.
 const SOCKET: &str = "socket";
-/// How many folders of ours, left by tasks that were killed, are tried.
+/// The most folders of ours to which connections are made: tasks that were killed leave some.
 const MOST_FOLDERS: usize = 64;
 
 /// A meeting that this task has opened. Dropped, it leaves nothing behind.

@@ -34,7 +34,7 @@ pub(crate) struct Task {
     /// program.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub threads: u32,
-    /// How many of them work, and how many have slept while those computed.
+    /// The number of threads that work. [`Self::idle_threads`] have slept while those computed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub working_threads: u32,
     /// See [`Self::working_threads`].

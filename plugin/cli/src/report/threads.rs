@@ -76,7 +76,7 @@ pub(super) fn helpers(threads: &[Thread]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// How many threads have a role.
+/// The number of threads that have a role.
 pub(super) fn count(threads: &[Thread], role: Role) -> u32 {
     threads.iter().filter(|one| one.role == role).count() as u32
 }

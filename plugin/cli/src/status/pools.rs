@@ -42,12 +42,13 @@ struct Row {
     others: u32,
     /// The CPUs that its jobs have kept busy on average so far; null for users, and where the kernel does not count.
     delivered: Option<f64>,
-    /// The same for each of them.
+    /// The CPUs that each job in `jobs` has kept busy on average so far; null for users, and for a job where the kernel
+    /// does not count.
     job_delivered: Option<Vec<Option<f64>>>,
     /// The node's jobs outside of all pools; null for users, and where the kernel does not count.
     other_jobs: Option<usize>,
-    /// How long one of those waits for a CPU, in per cent; null for users, without jobs, and where the kernel does not
-    /// count.
+    /// The part of the last ten seconds in which one of those waited for a CPU, in per cent, for the one that waited
+    /// most; null for users, without jobs, and where the kernel does not count.
     others_waited: Option<f64>,
 }
 

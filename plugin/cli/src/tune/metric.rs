@@ -5,9 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// So much of the end of an output is looked at.
+/// The most bytes that are read, from the end of an output.
 const MOST: u64 = 16 << 20;
-/// A larger pattern is none.
+/// The most bytes that a compiled pattern takes; a larger one is refused.
 const MOST_OF_A_PATTERN: usize = 1 << 20;
 /// The letters of an output's last line that a table shows.
 const LETTERS: usize = 160;

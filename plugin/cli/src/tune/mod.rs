@@ -143,7 +143,7 @@ fn candidates(
     tune::candidates(&request, &HOST)
 }
 
-/// How long it may take.
+/// The time that all runs together may take.
 fn limit(args: &TuneRequest, job: u32) -> Duration {
     let limit = Duration::from_secs_f64(args.limit * 60.0);
     match here::time_left(job) {

@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 
 use berth_answer::tune::TunedLine;
 
-/// How long srun may take to end its step after each signal; the last one it cannot ignore.
+/// Signals to end a step, each with the milliseconds that srun then has for it; it cannot ignore the last one.
 const GRACE: [(Signal, u64); 4] = [
     (Signal::SIGTERM, 3000),
     (Signal::SIGINT, 200),
