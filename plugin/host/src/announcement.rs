@@ -56,7 +56,7 @@ pub fn ticks_now() -> u64 {
     (seconds * ticks + nanoseconds * ticks / 1_000_000_000) as u64
 }
 
-/// How many of them there are in a second.
+/// Clock ticks in a second.
 #[must_use]
 pub fn ticks_a_second() -> i64 {
     let told = sysconf(SysconfVar::CLK_TCK).ok().flatten();

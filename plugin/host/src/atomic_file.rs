@@ -54,7 +54,8 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The same without waiting for the disk, for files that the next boot does not need.
+/// Writes a temporary file beside `path` and renames it into place, without waiting for the disk: for files that the
+/// next boot does not need. `mode` is exact.
 ///
 /// # Errors
 /// [`WriteError`]; the temporary file is then removed, the old file untouched.

@@ -81,7 +81,7 @@ impl MachineFile {
         Ok(())
     }
 
-    /// The same, as yes or no.
+    /// Whether the machine is still the one we run on, as [`Self::check_current`] finds it.
     #[must_use]
     pub fn is_current(&self, now: &Proof) -> bool {
         self.check_current(now).is_ok()

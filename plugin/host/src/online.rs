@@ -34,7 +34,7 @@ impl OnlineCpus {
         Self::open_at(Path::new(ONLINE))
     }
 
-    /// The same for another file, as tests need it.
+    /// Opens another file in place of the kernel's, as tests need it.
     ///
     /// # Errors
     /// [`io::Error`] naming the file.

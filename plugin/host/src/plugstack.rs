@@ -23,7 +23,7 @@ pub fn line(plugstack: &Path) -> Option<PlugstackLine> {
     line_of(plugstack, &[NAME])
 }
 
-/// The same for an object that may have another name.
+/// The line for an object with one of these names; `None` without one, and where the file cannot be read.
 #[must_use]
 pub fn line_of(plugstack: &Path, names: &[&str]) -> Option<PlugstackLine> {
     let mut left = MOST_FILES;

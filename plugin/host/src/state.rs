@@ -136,7 +136,7 @@ impl StateDir {
         Ok(())
     }
 
-    /// The same check for readers; it makes nothing.
+    /// Checks the directory as [`Self::prepare`] does, for readers; it makes nothing.
     ///
     /// # Errors
     /// [`StateError`]; nothing in the directory may then be used.

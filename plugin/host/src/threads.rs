@@ -10,7 +10,7 @@ use crate::affinity::{AffinityError, affinity_of, set_affinity};
 
 /// Threads beyond this number are left alone: a user's process may make as many as it likes.
 const MOST: usize = 4096;
-/// So often the list is read: a process that makes threads all the time is not followed for ever.
+/// The most times that the list is read: a process that makes threads all the time is not followed for ever.
 const ROUNDS: u32 = 4;
 
 /// Binds every thread of a process to a set of CPUs; with `had` only those that have exactly these CPUs now.

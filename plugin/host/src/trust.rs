@@ -104,7 +104,8 @@ pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     check_mode(path, opened)
 }
 
-/// The same for a file that berth locks: a process that can open a file can hold a lock on it.
+/// Checks an open file that berth locks. Only its owner may open it, because a process that can open a file can hold a
+/// lock on it.
 ///
 /// # Errors
 /// [`TrustError`]

@@ -26,7 +26,8 @@ fn other(role: &str, base: &Path) -> Child {
     )
 }
 
-/// The same in a PID namespace of its own, with its own `/proc`, as Slurm's namespace plugin starts slurmstepds.
+/// This test program in a PID namespace of its own, with its own `/proc`, as Slurm's namespace plugin starts
+/// slurmstepds.
 fn other_in_namespace(role: &str, base: &Path) -> Child {
     let mut unshare = Command::new("unshare");
     unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);

@@ -9,8 +9,8 @@ use crate::process_stat::living_thread;
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
-/// The same for the children of a folder that a user owns. Only those with our names count, and nothing below
-/// the others is looked at: Slurm 22.05 gives the folder of a task to its user, and a user makes any number.
+/// The most children that are looked at in a folder that a user owns. Only those with our names count, and nothing
+/// below the others is looked at: Slurm 22.05 gives the folder of a task to its user, and a user makes any number.
 const MOST_OF_USER: usize = 1_024;
 /// From slurmd's own cgroup so many folders up, and then down: Slurm's steps are beside it, as
 /// `NODE_slurmstepd.scope/job_1/step_0/user/task_special` in the unified hierarchy.

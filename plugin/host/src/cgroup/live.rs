@@ -43,7 +43,7 @@ impl StepNow {
 /// How much some jobs wait for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Waiting {
-    /// How many jobs there are.
+    /// The number of jobs.
     pub jobs: usize,
     /// The part of the last ten seconds in which threads of a job wanted a CPU and none of them had one, in per cent, for
     /// the job with the largest. Nothing where the kernel does not count it (before Linux 5.13, or `psi=0`).

@@ -48,7 +48,7 @@ impl Place {
         Self::in_hierarchy(pid, mounts, "cpuset")
     }
 
-    /// The same in the hierarchy of another controller.
+    /// Where a process lives in the hierarchy of a controller; 0 is the calling one.
     ///
     /// # Errors
     /// As for [`Self::of`].

@@ -10,7 +10,7 @@ use super::{FenceError, Folder, Version};
 pub struct Fence<'a> {
     /// No process in it uses others.
     pub cpus: &'a CpuSet,
-    /// The same for NUMA nodes; `None` leaves them as they are.
+    /// No process in it uses memory of other NUMA nodes; `None` leaves the nodes as they are.
     pub mems: Option<&'a NodeSet>,
 }
 

@@ -32,7 +32,7 @@ pub struct NodeFacts {
     pub memory_limit: Option<u64>,
     /// The limit of its swap space in bytes, if it has one.
     pub swap_limit: Option<u64>,
-    /// How often a step has asked its cgroup for these limits.
+    /// The number of times that a step has asked its cgroup for these limits.
     pub limits_asked: u32,
     /// Its generic resources here.
     pub gres: Vec<Gres>,
@@ -48,7 +48,7 @@ pub struct Gres {
     pub kind: String,
     /// Their numbers on this node as a list; empty if Slurm only counts them.
     pub indices: String,
-    /// How many there are, as Slurm writes it; empty where only the numbers are known.
+    /// The number of resources as Slurm writes it; empty where only their numbers on the node are known.
     pub count: String,
 }
 
@@ -93,7 +93,7 @@ impl Gres {
         self.name.len() <= NAME && self.kind.len() <= NAME && self.count.len() <= NAME
     }
 
-    /// As many as can stand in the file.
+    /// The resources that have room in the file.
     #[must_use]
     pub fn bounded(all: Vec<Self>) -> Vec<Self> {
         let bounded = all.into_iter().filter(Self::is_bounded);

@@ -59,10 +59,10 @@ pub enum JobFilesError {
     /// A job's facts are small.
     #[error("{bytes} bytes are more than the {MOST} that berth keeps of a job")]
     TooLarge {
-        /// How many they are.
+        /// The size of the facts in bytes.
         bytes: usize,
     },
-    /// So many jobs of a user have files that no further one gets one.
+    /// The user already has the most jobs with files, and no further job gets one.
     #[error("{most} jobs have files in {path} already")]
     Full {
         /// The folder.
@@ -111,8 +111,8 @@ pub fn prepare(dir: &StateDir) -> Result<(), JobFilesError> {
     make(path(dir), FOLDER_MODE)
 }
 
-/// The same for the folder of a user's jobs. Where the file system has no access control lists only root may read there:
-/// the user's berth env then asks slurmctld alone.
+/// Makes the folder of a user's jobs if it is missing, and checks it. Where the file system has no access control lists
+/// only root may read there: the user's berth env then asks slurmctld alone.
 pub(super) fn prepare_for(dir: &StateDir, owner: u32) -> Result<PathBuf, JobFilesError> {
     prepare(dir)?;
     let path = of_user(dir, owner);
@@ -169,7 +169,7 @@ pub fn read(dir: &StateDir, job: u32, kind: Kind) -> Result<Vec<u8>, ReadError> 
     trusted_file::read(&file(dir, job, kind), MOST)
 }
 
-/// The same for who knows whose job it is: no other folder is looked at.
+/// Reads a file of a job whose user is known: no other folder is looked at.
 ///
 /// # Errors
 /// As [`read`].

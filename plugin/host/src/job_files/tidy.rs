@@ -53,7 +53,7 @@ fn tidy_folder(folder: &Path, living: &LivingJobs) {
     }
 }
 
-/// The same for a user's folder, if there are many jobs with files.
+/// Removes the files of jobs that are over from a user's folder, if many jobs have files there.
 pub(super) fn make_room(dir: &StateDir, folder: &Path) -> Result<(), JobFilesError> {
     if count(folder) <= MANY {
         return Ok(());
@@ -68,7 +68,7 @@ pub(super) fn make_room(dir: &StateDir, folder: &Path) -> Result<(), JobFilesErr
     }
 }
 
-/// How many jobs have files; this looks at names alone.
+/// The number of jobs that have files; this looks at names alone.
 fn count(folder: &Path) -> usize {
     let jobs: BTreeSet<u32> = entries(folder)
         .filter_map(|entry| job_of(&entry.file_name()))

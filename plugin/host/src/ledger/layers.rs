@@ -3,7 +3,7 @@
 
 use berth_placement::CpuSet;
 
-/// More than so many on one CPU are all the same.
+/// The most owners of one CPU that are counted: more make no difference.
 const MOST: usize = 8;
 
 /// Each layer has some of the CPUs of the one before.

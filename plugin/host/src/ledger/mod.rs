@@ -64,7 +64,7 @@ use crate::lock::{self, Locked};
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
 
-/// How long a job that is being suspended may take to stop: Slurm's default `suspend_grace_time`, and 3 s. No layout
+/// The time that a job may take to stop when Slurm suspends it: the default `suspend_grace_time`, and 3 s. No layout
 /// table has the site's own.
 pub const GRACE: Duration = Duration::from_secs(5);
 

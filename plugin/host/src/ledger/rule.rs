@@ -104,14 +104,14 @@ impl Others {
         });
     }
 
-    /// The same for a job in a pool, which gets its CPUs whoever is bound there: it avoids them if possible. Only
-    /// exclusive cpusets keep it off.
+    /// These claims for a job that is in a pool, or in none. One in a pool gets its CPUs whoever is bound there: it
+    /// avoids them if possible. Only exclusive cpusets keep it off.
     #[must_use]
     pub fn for_pool(self, is_in_pool: bool) -> Self {
         Self { is_in_pool, ..self }
     }
 
-    /// The same where a service moves cpusets, or none does.
+    /// These claims where a service moves cpusets, or none does.
     #[must_use]
     pub fn with_service(self, has_service: bool) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Others {
         !self.jobs.is_empty()
     }
 
-    /// The same with memory nodes that other jobs' cpusets want for themselves
+    /// These claims with memory nodes that other jobs' cpusets want for themselves
     /// ([`Session::memory_cpus`](super::Session::memory_cpus)).
     #[must_use]
     pub fn with_memory(self, memory: NodeSet) -> Self {

@@ -71,7 +71,7 @@ pub struct PoolCounts {
     pub asked: u64,
     /// Their CPU time.
     pub delivered: u64,
-    /// How long one of a step's tasks or more waited for a CPU.
+    /// The time in which at least one of a step's tasks waited for a CPU.
     pub stalled: u64,
 }
 

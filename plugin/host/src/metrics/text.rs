@@ -79,7 +79,7 @@ const COUNTS: [(Count, &str, &str); 14] = [
     ),
 ];
 
-/// The same for the counts of a pool.
+/// Names and meanings of the counts of a pool, in the order of the text.
 const POOL_COUNTS: [(&str, &str); 4] = [
     (
         "berth_pool_ended_steps_total",

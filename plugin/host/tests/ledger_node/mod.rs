@@ -48,7 +48,7 @@ pub fn hold(ledger: &Ledger, entry: Entry) -> Held {
     ledger.session(PATIENCE).unwrap().hold(entry).unwrap()
 }
 
-/// The same, until this process ends.
+/// Adds an entry of this process, which stays until the process ends.
 pub fn add(ledger: &Ledger, entry: Entry) {
     std::mem::forget(hold(ledger, entry));
 }
