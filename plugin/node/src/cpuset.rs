@@ -23,9 +23,9 @@ use crate::here::{Cgroups, Here};
 use crate::memory::Move;
 use crate::turn::Turn;
 
-/// A job that has its CPUs may just be stopping: then it is looked at so often.
+/// The time between two looks at a job that has its CPUs, and may just be stopping.
 const WHILE_STOPPING: Duration = Duration::from_millis(200);
-/// How often a job that waits is looked at, at first and later.
+/// The time between two looks at a job that waits: `WAITING` while it has waited less than `LONG`, then `WAITING_LONG`.
 const WAITING: Duration = Duration::from_secs(1);
 const WAITING_LONG: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(60);

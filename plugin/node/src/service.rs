@@ -20,7 +20,7 @@ use crate::node::{self, Around, Node};
 
 /// A CPU that goes offline or comes back, and a node that is new, are seen within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(4);
-/// How often other work is done, such as a file of metrics.
+/// The time between two rounds of other work, such as writing a file of metrics.
 const BETWEEN_CHORES: Duration = Duration::from_secs(15);
 
 /// What a service is told.
