@@ -58,17 +58,17 @@ impl Owned {
         Self::of_allocation(&request.allocation, request, node)
     }
 
-    /// The same if nothing of the node were kept free.
+    /// What `request` could use of the node if nothing of it were kept free.
     pub(crate) fn without_reserve(request: &Request, node: &Node) -> Self {
         Self::beside(&CpuSet::new(), (&request.allocation, request), node)
     }
 
-    /// The same of another allocation: the job's, where the request has the step's.
+    /// What `request` may use of another allocation: the job's, where the request has the step's.
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
         Self::beside(&reserved_cpus(request, node), (allocation, request), node)
     }
 
-    /// The same of an allocation beside CPUs that are kept free.
+    /// What `request` may use of an allocation while the CPUs `kept` are kept free.
     fn beside(kept: &CpuSet, (allocation, request): (&Allocation, &Request), node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(allocation, node);
@@ -131,7 +131,7 @@ impl Owned {
         pus.iter().copied().filter(|pu| self.has(*pu))
     }
 
-    /// The same where only some CPUs may be used.
+    /// What the step may use if only some CPUs may be used. It still has all CPUs of its cores.
     pub(crate) fn within(&self, cpus: &CpuSet, node: &Node) -> Self {
         let table = node.table();
         let usable = self.usable_within(cpus, table);
@@ -148,7 +148,7 @@ impl Owned {
 
     /// The usable hardware threads whose CPUs are among some.
     fn usable_within(&self, cpus: &CpuSet, table: &PuTable) -> PuSet {
-        // As many CPUs as hardware threads: each has one.
+        // If there are as many CPUs as hardware threads, each thread has a CPU of its own.
         if self.cpus.count() == self.usable.count() && self.cpus.is_subset(cpus) {
             return self.usable.clone();
         }
@@ -159,7 +159,7 @@ impl Owned {
         usable
     }
 
-    /// The same where the step has no CPUs but some.
+    /// What the step may use if it has no CPUs but some.
     pub(crate) fn inside(&self, cpus: &CpuSet, node: &Node) -> Self {
         Self {
             all: self.all.intersection(cpus),
@@ -173,7 +173,7 @@ impl Owned {
         table.cores.iter().map(of_core).sum()
     }
 
-    /// The same of those whose CPUs are among some.
+    /// The number of usable hardware threads whose CPUs are among some, if at most `limit` of each core count.
     pub(crate) fn count_among(&self, cpus: &CpuSet, table: &PuTable, limit: u32) -> u32 {
         let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
         let of_core = |pus: &[PuIdx]| (self.among(pus).filter(is_inside).count() as u32).min(limit);

@@ -31,7 +31,7 @@ use crate::sets::cpuset::CpuSet;
 
 /// The highest weight that Linux knows, and the usual one of a pool.
 pub const HIGHEST: u32 = 10_000;
-/// How often the weight of a pool's CPU is that of a normal job on one CPU, as near as whole numbers come.
+/// The weight of a pool's CPU as a multiple of that of a normal job on one CPU, as near as whole numbers come.
 const RATIO: u32 = 33;
 /// The least ratio with which a pool has 95 %.
 const LEAST: u32 = 19;
@@ -98,7 +98,7 @@ impl Weights {
 pub struct Room<'a> {
     /// The job's CPUs on this node.
     pub own: &'a CpuSet,
-    /// How many CPUs the pool's other jobs own here.
+    /// The number of CPUs that the pool's other jobs own here.
     pub in_pool: u32,
     /// The CPUs of all other pool jobs here, whatever their pool.
     pub in_all: &'a CpuSet,

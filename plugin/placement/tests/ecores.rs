@@ -11,7 +11,7 @@ use tree::written::machine;
 
 /// Four performance cores, then eight efficiency cores.
 const FAST_FIRST: (&str, &str, &str) = ("0,1 2,3 4,5 6,7 8 9 10 11 12 13 14 15", "0-7", "8-15");
-/// The same with the efficiency cores first.
+/// Eight efficiency cores, then four performance cores.
 const SMALL_FIRST: (&str, &str, &str) = ("0 1 2 3 4 5 6 7 8,9 10,11 12,13 14,15", "8-15", "0-7");
 
 fn list(text: &str) -> CpuSet {

@@ -14,7 +14,7 @@ use tree::written::machine;
 /// `pack:2 core:4 pu:2` without its last hardware thread (`--restrict 0x7fff`).
 const SIBLING_OFFLINE: &str = "0,1 2,3 4,5 6,7 | 8,9 10,11 12,13 14";
 
-/// The same, numbered with the second threads after all cores.
+/// `pack:2 core:4 pu:2` without its last hardware thread, numbered with the second threads after all cores.
 const SIBLING_OFFLINE_LAST: &str = "0,8 1,9 2,10 3,11 | 4,12 5,13 6,14 7";
 
 /// A core of the second socket is offline.

@@ -70,7 +70,8 @@ fn machines(most: u32) -> Vec<(u32, Shape3)> {
     (1..=most).flat_map(of_size).collect()
 }
 
-/// The same order, or the reverse: the engine must not depend on large objects coming first.
+/// The node of a shape, with its objects in this order or the reverse: the engine must not depend on large objects
+/// coming first.
 fn node(shape: &Shape3, threads: u32, reverse: bool) -> (Node, Vec<Vec<CpuSet>>) {
     let mut parts = Parts::default();
     let mut next = 0;

@@ -37,7 +37,7 @@ pub struct DeviceOrder {
 pub(crate) struct Run {
     /// Their GPUs; not empty.
     pub(crate) own: CpuSet,
-    /// How many tasks these are.
+    /// The number of these tasks.
     pub(crate) tasks: u32,
 }
 
@@ -82,7 +82,7 @@ impl DeviceOrder {
             && self.task_count() <= u64::from(MAX_ENTRIES)
     }
 
-    /// How many tasks it is for.
+    /// The number of tasks that it is for.
     #[must_use]
     pub fn task_count(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.tasks)).sum()

@@ -78,7 +78,7 @@ pub struct DeviceVariables {
     /// Those of successive tasks with the same devices, and how many tasks these are. All have the
     /// same names.
     pub runs: Vec<(u32, Entries)>,
-    /// The same with every visible device in PCI order: no task's are longer.
+    /// The variables with every visible device in PCI order: no task's are longer.
     pub all: Entries,
     /// Notes to the user.
     pub notes: Vec<DeviceNote>,

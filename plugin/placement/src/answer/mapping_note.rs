@@ -35,7 +35,8 @@ pub enum MappingNote {
 }
 
 impl MappingNote {
-    /// The same about some of the node's tasks, whose numbers there are these.
+    /// This note about a group of tasks, with the task's number on the node. `tasks` has the number of each task of the
+    /// group.
     pub(crate) fn of_group(self, tasks: &[u32]) -> Self {
         match self {
             Self::Short {

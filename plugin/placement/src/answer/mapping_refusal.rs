@@ -134,7 +134,7 @@ fn too_many(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> 
     )
 }
 
-/// The same for tasks with the same devices: how many of the step's would fit is not known.
+/// Writes that there are too many tasks with the same devices: how many of all tasks would fit is not known.
 fn too_many_there(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> fmt::Result {
     match (tasks, fits) {
         (1, 0) => f.write_str(

@@ -47,7 +47,7 @@ impl<'a, I: Iterator<Item = &'a CpuSet> + Clone> MaskList<'a, I> {
         }
     }
 
-    /// How many characters the text has.
+    /// The length of the text in characters.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length

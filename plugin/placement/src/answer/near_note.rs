@@ -13,7 +13,7 @@ pub enum NearNote {
         near: String,
         /// The first of them, by its number on this node.
         task: u32,
-        /// How many there are.
+        /// The number of tasks with such cores.
         count: u32,
         /// The first one's devices.
         of: String,

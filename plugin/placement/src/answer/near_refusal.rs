@@ -22,16 +22,16 @@ pub enum NearRefusal {
     NotGranted {
         /// The request.
         near: Near,
-        /// How many Slurm counts on the node.
+        /// The number of such devices that Slurm counts on the node.
         on_node: u32,
     },
     /// The machine lacks the devices that Slurm gave the step.
     NotFound {
         /// The request.
         near: Near,
-        /// How many Slurm counts on the node.
+        /// The number of such devices that Slurm counts on the node.
         on_node: u32,
-        /// How many the machine has.
+        /// The number of such devices that the machine has.
         found: u32,
     },
     /// A task wants more devices than there are.

@@ -50,7 +50,7 @@ pub enum Note {
         tasks: u32,
         /// The kind of object that is idle.
         unit: &'static str,
-        /// How many of them.
+        /// The number of idle objects.
         idle: u32,
         /// `--threads-per-core`, or what a hint made of it.
         threads_per_core: Option<u32>,
@@ -61,7 +61,7 @@ pub enum Note {
         tasks: u32,
         /// The kind of object.
         unit: &'static str,
-        /// How many have no task.
+        /// The number of objects without a task.
         idle: u32,
     },
     /// Tasks share the cores that a `--binding=explicit:` names.

@@ -24,7 +24,7 @@ pub struct Quality {
     pub idle_cores: u32,
     /// Tasks on each NUMA node of which the step owns a CPU.
     pub tasks_per_numa: Range,
-    /// The same for L3 caches; none where the machine has none.
+    /// Tasks on each L3 cache of which the step owns a CPU; none where the machine has no L3 cache.
     pub tasks_per_l3: Option<Range>,
     /// The CPUs of all tasks that are far from their task's memory: in no NUMA node that it is bound to.
     /// Memory that is not bound counts as being in the node with most of the task's CPUs.

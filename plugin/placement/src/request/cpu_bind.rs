@@ -90,8 +90,8 @@ impl Mode {
         Self::read_within(name, list, MAX_CPUS)
     }
 
-    /// The same for a node: a mask with a CPU from `width` on is refused before memory is allocated
-    /// for it. Numbers need no such bound.
+    /// A mode with a list for a node with CPUs below `width`; `None` for a name that takes none. A mask with a CPU from
+    /// `width` on is refused before memory is allocated for it. Numbers need no such bound.
     ///
     /// # Errors
     /// [`TextError`] inside for a list that is empty or wrong.

@@ -216,7 +216,7 @@ impl Fixes {
         self.0 & fix.bit() != 0
     }
 
-    /// The same with one fix on or off.
+    /// This set with one fix on or off.
     #[must_use]
     pub fn with(self, fix: Fix, on: bool) -> Self {
         let bit = fix.bit();

@@ -50,7 +50,7 @@ impl Bounded {
 }
 
 impl Bounded {
-    /// How many more bytes have room.
+    /// The number of bytes that still fit.
     fn free_bytes(&self) -> usize {
         self.room.saturating_sub(self.text.len())
     }

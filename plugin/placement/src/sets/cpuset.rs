@@ -107,7 +107,7 @@ impl CpuSet {
         (0..self.word_count()).map(|at| self.word(at)).collect()
     }
 
-    /// How many words there are up to the highest member.
+    /// The number of words up to the highest member.
     pub(crate) fn word_count(&self) -> usize {
         match &self.0 {
             Words::One { word: 0, .. } => 0,

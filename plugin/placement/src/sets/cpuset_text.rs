@@ -99,7 +99,7 @@ impl CpuSet {
         Self::from_hex_within(text, MAX_CPUS)
     }
 
-    /// The same for CPUs below `width`, rounded up to whole digits: a wider mask is refused before
+    /// Reads a hexadecimal mask of CPUs below `width`, rounded up to whole digits: a wider mask is refused before
     /// memory is allocated for it. Leading zeros cost nothing.
     ///
     /// # Errors

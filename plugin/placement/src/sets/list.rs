@@ -53,7 +53,7 @@ impl<T> List<T> {
         Self(vec![(value, 1)])
     }
 
-    /// How many entries there are, repeats counted.
+    /// The number of entries, repeats counted.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.0.last().map_or(0, |(_, end)| *end)
@@ -89,7 +89,7 @@ impl<T> List<T> {
             .flat_map(|(value, count)| std::iter::repeat_n(value, count as usize))
     }
 
-    /// The same list with other values.
+    /// This list with other values; each value keeps its repeats.
     #[must_use]
     pub fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> List<U> {
         let made = self.0.iter().map(|(value, end)| (make(value), *end));

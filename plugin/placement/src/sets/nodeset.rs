@@ -36,7 +36,7 @@ impl NodeSet {
         *self = Self::of(set);
     }
 
-    /// The same numbers as a set of CPUs, whose texts they share.
+    /// The numbers of the nodes as a set of CPUs, whose texts they share.
     pub(crate) fn as_cpus(&self) -> &CpuSet {
         &self.0.set
     }
@@ -102,7 +102,7 @@ impl NodeSet {
         CpuSet::from_hex(text).map(Self::of)
     }
 
-    /// The same for nodes below `width`.
+    /// Reads a hexadecimal mask of nodes below `width`, with or without `0x`.
     ///
     /// # Errors
     /// [`TextError`] as for CPUs.

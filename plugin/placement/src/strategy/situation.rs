@@ -184,7 +184,7 @@ impl Situation<'_> {
         plan
     }
 
-    /// The same note, where these CPUs are fewer than the tasks request.
+    /// The note that tasks share what the site does not keep free, where these CPUs are fewer than the tasks request.
     pub(crate) fn shares_unreserved(&self) -> Option<Note> {
         let request = self.request;
         let wanted = u64::from(request.tasks) * u64::from(request.cpus_per_task);

@@ -217,8 +217,8 @@ impl Machine {
         self.topology_in_use(kind, &CpuSet::new())
     }
 
-    /// The same with small letters for cores in use, and for a socket if all its
-    /// cores are in use (`SCCSCcSCCscc`). One CPU in use stands for its core.
+    /// The topology string of Grid Engine with small letters for cores in use, and for a socket if all its cores are in
+    /// use (`SCCSCcSCCscc`). One CPU in use stands for its core.
     #[must_use]
     pub fn topology_in_use(&self, kind: SocketKind, used: &CpuSet) -> String {
         let letter = |letter: char, small: bool| {
@@ -277,7 +277,7 @@ impl Machine {
         &self.parts().devices
     }
 
-    /// The same machine with these devices.
+    /// This machine with these devices and no others.
     ///
     /// # Errors
     /// [`crate::MachineError`] if there are more than a node can have.

@@ -149,7 +149,7 @@ fn labelled(machine: &Machine, table: &PuTable, cores: &[(u32, Place)]) -> Vec<L
     layers
 }
 
-/// The same objects, numbered as they appear.
+/// A number for each label: the labels are numbered in the order in which they first appear.
 fn in_order(labels: &[Option<u32>]) -> Vec<u32> {
     let mut known = HashMap::new();
     let mut number = |label: &Option<u32>| {

@@ -47,7 +47,7 @@ pub struct Node {
     distances: OnceLock<Arc<Distances>>,
     /// Made when it is asked for: most requests need none.
     nest: OnceLock<Nest>,
-    /// The same node with the tree's threads, sockets and numbers, if the rules leave some of them out.
+    /// This node with the tree's threads, sockets and numbers, if the rules leave some of them out.
     by_tree: OnceLock<Box<Node>>,
 }
 
@@ -91,13 +91,13 @@ impl Node {
         Self::new(shape, Some(Arc::new(machine)), socket, rules)
     }
 
-    /// The same node under other rules.
+    /// This node under other rules.
     #[must_use]
     pub fn with_rules(&self, rules: Rules) -> Self {
         Self::new(self.shape.clone(), self.found.clone(), self.socket, rules)
     }
 
-    /// The same node as the tree has it, whatever `compat` says.
+    /// This node as the tree has it, whatever `compat` says.
     #[must_use]
     pub fn by_tree(&self) -> &Self {
         let tree = [Fix::CoreThreads, Fix::HoleNumbers, Fix::RealSockets];

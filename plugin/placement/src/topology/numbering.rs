@@ -85,8 +85,8 @@ impl Machine {
         .ok()
     }
 
-    /// The same machine with other kernel numbers; `None` where its packages or
-    /// cores are not all equal, since the formulas have no meaning there.
+    /// This machine with other kernel numbers; `None` where its packages or cores are not all equal, since the formulas
+    /// have no meaning there.
     #[must_use]
     pub fn renumbered(&self, numbering: Numbering) -> Option<Self> {
         let packages = self.sockets(SocketKind::Package);

@@ -131,7 +131,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The same with other CPU numbers; a CPU without a new one is left out.
+    /// These parts with other CPU numbers; a CPU without a new number is left out.
     pub(super) fn renumbered(&self, cpu: impl Fn(CpuId) -> Option<CpuId>) -> Self {
         let mut parts = self.clone();
         let renumber = |list: &mut Vec<CpuId>| {

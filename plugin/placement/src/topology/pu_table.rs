@@ -326,7 +326,7 @@ impl PuTable {
         ends.get(at).copied().unwrap_or(next)
     }
 
-    /// The same in the list of all hardware threads.
+    /// The first place in the list of all hardware threads, from `next` on, at which a core begins.
     pub(crate) fn core_end(&self, next: u32) -> u32 {
         let Some(before) = next.checked_sub(1) else {
             return next;

@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// So many cases, or `PROPTEST_CASES`; a seed of this moment, or `BERTH_SEED`. The test's output,
-/// which is shown when it fails, has the seed.
+/// A configuration for `cases` cases, or `PROPTEST_CASES`, with a seed of this moment, or `BERTH_SEED`. The test's
+/// output, which is shown when it fails, has the seed.
 pub fn config(cases: u32) -> Config {
     let given = |name: &str| std::env::var(name).ok();
     let cases = given("PROPTEST_CASES").map_or(cases, |text| text.parse().expect("a number"));
@@ -15,7 +15,7 @@ pub fn config(cases: u32) -> Config {
     println!("seed {seed}: BERTH_SEED={seed} PROPTEST_CASES={cases} repeats this test");
     Config {
         cases,
-        // As many for each case, whatever their number.
+        // The limit for each case is the same, whatever their number.
         max_global_rejects: cases.saturating_mul(4),
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,

@@ -251,7 +251,7 @@ proptest! {
                 prop_assert!(!(short && strict));
                 let told = plan.notes.iter().any(|note| matches!(note, Note::Near(NearNote::NotNear { .. })));
                 prop_assert_eq!(told, far);
-                // The same request gives the same plan.
+                // A second plan of this request is equal to the first.
                 prop_assert_eq!(planned(&request, &node).unwrap(), plan);
             }
             Err(Refusal::Near(why)) => prop_assert!(strict, "{why}"),

@@ -38,7 +38,7 @@ fn setonix_one_core_for_each_die() {
     }
 }
 
-/// The same page: a job with the dies C9, D1 and D6 and the three L3 caches next to them is told
+/// Pawsey, "Setonix GPU partition": a job with the dies C9, D1 and D6 and the three L3 caches next to them is told
 /// `mask_cpu:0000000000FF0000,00000000000000FF,000000000000FF00`.
 #[test]
 fn setonix_three_dies_of_a_shared_node() {

@@ -203,7 +203,7 @@ fn allowed(random: &mut Random, all: &CpuSet) -> CpuSet {
     some.into_iter().map(|at| cpus[at as usize]).collect()
 }
 
-/// The same machine with other kernel numbers.
+/// A machine whose CPUs have the kernel numbers that `name` gives them.
 pub fn renamed(machine: &Machine, name: &dyn Fn(CpuId) -> CpuId) -> Machine {
     let set = |cpus: &CpuSet| -> CpuSet { cpus.iter().map(name).collect() };
     let mut parts = machine.parts().clone();

@@ -5,7 +5,7 @@
 use crate::controller::select::cluster::{Cluster, Unit};
 use crate::controller::select::details::Details;
 
-/// How many nodes a job wants.
+/// The numbers of nodes that a job requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub least: u32,

@@ -66,7 +66,7 @@ impl Attributes {
         self.0 & 1 << attribute as u8 != 0
     }
 
-    /// The same with one more.
+    /// This set with one more attribute.
     #[must_use]
     pub fn with(self, attribute: Attribute) -> Self {
         Self(self.0 | 1 << attribute as u8)

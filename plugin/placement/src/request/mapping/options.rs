@@ -38,7 +38,7 @@ pub struct MapBy {
 pub enum Target {
     /// The whole share, one task after the other.
     Slot,
-    /// The same within one node.
+    /// The share on one node, one task after the other. On each node this is [`Self::Slot`].
     Node,
     /// The objects of a kind, round and round.
     Level(ObjectKind),
@@ -64,7 +64,7 @@ pub enum Target {
 pub enum RankBy {
     /// In the order of mapping.
     Slot,
-    /// The same within one node.
+    /// In the order of mapping within one node. On each node this is [`Self::Slot`].
     Node,
     /// All places of the first object, then those of the second.
     Fill,

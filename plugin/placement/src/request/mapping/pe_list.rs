@@ -35,7 +35,7 @@ impl PeList {
         self.0.iter().cloned().flatten()
     }
 
-    /// How many numbers it has.
+    /// The number of entries, with each number of a range counted.
     #[must_use]
     pub fn len(&self) -> usize {
         let length = |range: &RangeInclusive<u32>| (range.end() - range.start()) as usize + 1;

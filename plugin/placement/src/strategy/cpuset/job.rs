@@ -34,7 +34,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The same where a CPU is a hardware thread.
+    /// This job with each hardware thread counted as one CPU.
     pub(super) fn by_threads(self) -> Self {
         let units = self.owned.count_within(self.node.table(), u32::MAX);
         Self {

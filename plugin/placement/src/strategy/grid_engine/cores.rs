@@ -126,7 +126,7 @@ impl Cores {
         cores
     }
 
-    /// The same, where some positions are left to others.
+    /// These cores, with those at some positions left to others.
     #[must_use]
     pub fn without(&self, positions: &[usize]) -> Self {
         let mut cores = self.clone();
@@ -183,7 +183,7 @@ impl Cores {
         range.into_iter().all(|at| self.is_free(at))
     }
 
-    /// How many cores may be used.
+    /// The number of cores that may be used.
     #[must_use]
     pub fn free_count(&self) -> usize {
         (0..self.len()).filter(|at| self.is_free(*at)).count()

@@ -66,7 +66,8 @@ fn without_the_needless(
     found
 }
 
-/// How many jobs of pools are on its cores, and how many bindings; one counts on each of them.
+/// The number of pool jobs and the number of bindings on the cores that were found, each counted once on each of its
+/// cores.
 fn price(cores: &Cores, found: &[Vec<usize>]) -> (usize, usize) {
     let others = found.iter().flatten().filter_map(|at| cores.at(*at));
     others.fold((0, 0), |(pools, bindings), core| {

@@ -116,7 +116,7 @@ impl<'a> Binder<'a> {
         self.asked.bind.is_none() || room.free >= count as usize
     }
 
-    /// The same, with `overload-allowed` after all of them are used once more.
+    /// Whether so many CPUs are free. With `overload-allowed` all CPUs count as free once more if they are too few.
     pub(super) fn has_room(&self, room: &mut Room, count: u32) -> bool {
         if !self.has_free(room, count) && self.asked.overload {
             room.refill();

@@ -50,7 +50,7 @@ pub(crate) fn choose(
     })
 }
 
-/// The same, without a look at CPUs that are kept free.
+/// Places, ranks and binds the tasks. It does not ask whether they only lack CPUs that are kept free.
 fn mapped(here: &Situation<'_>, mapping: &Mapping, near: Option<&Near>) -> Result<Plan, Refusal> {
     let Some(near) = near else {
         here.owns_any()?;
@@ -105,8 +105,8 @@ fn lacks_reserved(here: &Situation<'_>, mapping: &Mapping, near: Option<&Near>) 
     mapped(&with_all, mapping, near).is_ok()
 }
 
-/// The same for a group of the step's tasks on cores of its own; what the options leave open is decided
-/// for all tasks and cores.
+/// Places, ranks and binds a group of the step's tasks on cores of its own; what the options leave open is decided for
+/// all tasks and cores.
 fn among(
     (here, all): (&Situation<'_>, &Situation<'_>),
     mapping: &Mapping,

@@ -67,7 +67,7 @@ impl Resolved {
         }
     }
 
-    /// The same for some of the tasks.
+    /// This mapping for a group of the node's tasks.
     pub(super) fn of_group(self, tasks: u32) -> Self {
         Self { tasks, ..self }
     }

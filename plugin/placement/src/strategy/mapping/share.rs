@@ -54,13 +54,13 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// How many of the last threads are of a core.
+    /// The number of threads at the end of the list that belong to a core.
     fn of_core(places: &Places, threads: &[usize], core: Option<u32>) -> usize {
         let same = |place: &&usize| places.object(ObjectKind::Core, **place) == core;
         threads.iter().rev().take_while(same).count()
     }
 
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub(super) fn len(&self) -> usize {
         self.cpus.len()
     }
@@ -91,7 +91,7 @@ impl<'a> Share<'a> {
         all
     }
 
-    /// How many objects of a kind have a thread of the step.
+    /// The number of objects of a kind that have a thread of the step.
     pub(super) fn object_count(&self, kind: ObjectKind) -> u32 {
         self.objects(kind).len() as u32
     }
@@ -117,7 +117,7 @@ impl<'a> Share<'a> {
         places.map(|place| self.places.cpus()[*place])
     }
 
-    /// The same of several CPUs, as a set.
+    /// The kernel numbers of the hardware threads of several CPUs, as a set.
     pub(super) fn set(&self, cpus: &[usize]) -> CpuSet {
         cpus.iter().flat_map(|cpu| self.numbers(*cpu)).collect()
     }

@@ -186,7 +186,7 @@ impl<'a> Granted<'a> {
     }
 }
 
-/// So many runs of neighbours of nearly equal length, the longer ones first.
+/// The numbers below `length` in `count` runs of neighbours of nearly equal length, the longer ones first.
 fn runs(count: u32, length: u32) -> Vec<Vec<u32>> {
     let count = count.max(1);
     let (each, more) = (length / count, length % count);

@@ -100,7 +100,7 @@ struct Fill<'a> {
     /// CPUs of each task; an even share has no end.
     each: u32,
     given: Vec<Vec<Run>>,
-    /// How many cores each group has.
+    /// The number of cores that each group has.
     counts: Vec<usize>,
     /// The cores of each stretch that nobody has yet.
     left: Vec<Range<usize>>,

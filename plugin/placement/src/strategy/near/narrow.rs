@@ -20,7 +20,7 @@ use crate::strategy::situation::Situation;
 pub(crate) enum Failure {
     /// The step is refused.
     Refused(Refusal),
-    /// The same, because the cores are too few.
+    /// The step is refused, because the cores are too few.
     TooSmall(Refusal),
     /// The cores are too few, with the reason: the step is refused or runs unbound.
     NotServed(String),

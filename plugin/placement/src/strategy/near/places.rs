@@ -44,7 +44,7 @@ impl Cores {
         self.ends.is_empty()
     }
 
-    /// How many there are.
+    /// The number of cores.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -184,8 +184,9 @@ fn stretches(here: &Situation<'_>, on: &Surroundings, cores: &Cores) -> Vec<Stre
     stretches
 }
 
-/// The same order without gaps: an object around a place that adds no usable core to it is no ring of its own. So tasks whose
-/// devices have the same usable cores next to them are one group, also where one has several devices.
+/// The rings numbered without gaps, in their order: an object around a place that adds no usable core to it is no ring
+/// of its own. So tasks whose devices have the same usable cores next to them are one group, also where one has several
+/// devices.
 fn in_turn(mut rings: Vec<u32>) -> Vec<u32> {
     let mut known = rings.clone();
     known.sort_unstable();

@@ -38,7 +38,8 @@ impl Free {
         }
     }
 
-    /// The same without the cores of pools; nothing if there are none, or no others. Isolated CPUs do not take their place.
+    /// The free cores without those of pools; nothing if no pool has CPUs of the step, or if no other core is free.
+    /// Isolated CPUs do not take their place.
     pub(super) fn beside_pools(here: &Situation<'_>, limit: Option<u32>) -> Option<Self> {
         if !here.claims.pools.intersects(&here.owned.cpus) {
             return None;

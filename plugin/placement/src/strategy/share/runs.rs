@@ -175,7 +175,7 @@ mod tests {
             (&[18, 18, 16, 16], 2, &[18, 50]),
             (&[8, 1, 1, 1], 3, &[8, 2, 1]),
             (&[3, 2, 3], 2, &[5, 3]),
-            // The same sizes as 4, 2 and 2, with one task fewer on two objects.
+            // As equal as runs of 4, 2 and 2, but only one task has more than one object.
             (&[2, 2, 2, 1, 1], 3, &[2, 2, 4]),
             (&[2, 2, 2, 2, 1, 1], 3, &[4, 2, 4]),
         ] {

@@ -74,7 +74,7 @@ fn chosen(case: &Case) -> Verdict {
 enum Expected {
     /// These cores, by their positions in slurmd's order, for each task.
     Exactly(Vec<BTreeSet<usize>>),
-    /// So many cores, of its own for each task or the same for all.
+    /// `amount` cores: `apart`, of its own for each task, else the same for all.
     Any { amount: usize, apart: bool },
 }
 
@@ -169,7 +169,7 @@ fn expected(case: &Case, binding: &Binding) -> Option<Expected> {
     Some(Expected::Exactly((0..tasks).map(of).collect()))
 }
 
-/// So many free cores, a step apart.
+/// `amount` free cores from `first` on, `step` positions apart; none if one of them is not free.
 fn run(case: &Case, first: usize, amount: usize, step: usize) -> Option<BTreeSet<usize>> {
     let at = |number: usize| first + number * step;
     (0..amount)

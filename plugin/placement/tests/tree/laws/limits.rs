@@ -73,7 +73,7 @@ fn asked(random: &mut Random, tree: &Tree, levels: &[Level]) -> Ask {
 struct Limited {
     /// The owned CPUs of each.
     objects: Vec<CpuSet>,
-    /// How many tasks of one CPU each has room for.
+    /// The number of tasks of one CPU for which each has room.
     room: Vec<usize>,
     limit: usize,
     /// Whether there is a way to keep all tasks within the limit; none where that is hard to tell.

@@ -21,7 +21,7 @@ pub const SIBLINGS_NEAR: Law = Law {
     holds: inside_cores,
 };
 
-/// As many tasks as it has cores or threads, fewer, and sometimes more.
+/// Requests as many tasks as there are cores or threads, fewer, or sometimes more.
 fn shared_out(random: &mut Random, tree: &Tree) -> Ask {
     let ask = plain(random, tree, &[None]);
     let smt = random.pick(&["auto", "auto", "auto:pack", "auto:smt=1", "auto:smt=2"]);

@@ -106,7 +106,7 @@ fn cores_of(tasks: u32, each: u32, of_core: u32) -> u32 {
     }
 }
 
-/// So many of these cores, in the order of the second level of `-m`.
+/// The first `count` of these cores, in the order of the second level of `-m`.
 fn in_order(
     request: &StepRequest,
     node: &ClusterNode,

@@ -200,8 +200,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// So many of these nodes that have so many CPUs: the first whose CPUs reach the share of a node,
-    /// then the largest.
+    /// Chooses `nodes` of these nodes that have `cpus` CPUs together: first those whose CPUs reach the share of a node,
+    /// then the largest others.
     fn by_cpus(&self, from: &[bool], nodes: u32, cpus: u32) -> Option<Vec<usize>> {
         let all: Vec<usize> = (0..from.len()).filter(|at| from[*at]).collect();
         let share = cpus.div_ceil(nodes.max(1));

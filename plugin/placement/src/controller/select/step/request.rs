@@ -232,7 +232,7 @@ fn tasks(
     Ok((count.max(nodes), given))
 }
 
-/// As many tasks as the nodes of the step can hold; 24.11 and later let slurmctld count them.
+/// The most tasks that the nodes of the step can hold; 24.11 and later let slurmctld count them.
 fn most_tasks(sent: &Sent, job: &Job<'_>, each: u32, nodes: u32) -> u32 {
     let threads = sent.threads.or(job.grant.record.threads_per_core);
     let of_node = |at| job_cpus(job, at, job.nodes[at].cpus).tasks(each, threads);
