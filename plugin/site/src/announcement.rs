@@ -89,7 +89,7 @@ pub struct Announcement {
     /// The stamp of the file of cpusets as slurmd read it.
     #[serde(default)]
     pub cpusets_stamp: String,
-    /// The same of the file of pools.
+    /// The stamp of the file of pools as slurmd read it.
     #[serde(default)]
     pub pools_stamp: String,
     /// The pools of this node, as far as everybody may know them.

@@ -64,7 +64,7 @@ pub enum Quarantine {
     Off,
     /// Before the tasks are bound on the job's first core; adopted processes have the job's CPUs.
     On,
-    /// The same, and adopted processes have the job's first core.
+    /// Before the tasks are bound on the job's first core; adopted processes also have the job's first core.
     Extern,
 }
 
