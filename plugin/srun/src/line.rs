@@ -85,7 +85,7 @@ pub struct Line {
     pub options: Vec<LineOption>,
     /// The program and its words; in a step of several components, those of the first.
     pub program: Vec<String>,
-    /// How many of the words are the command's own.
+    /// The number of words that are the command's own.
     pub own_words: usize,
     /// Whether further components follow (`srun A : B`).
     pub more: bool,

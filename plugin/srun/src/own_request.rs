@@ -48,7 +48,7 @@ impl OwnRequest {
         Ok(())
     }
 
-    /// The same where a command of Slurm's takes the option.
+    /// Reads an option's text where a command of Slurm's takes it: of `--pool` only `none`.
     ///
     /// # Errors
     /// What is wrong with the text, for the user.

@@ -25,7 +25,7 @@ impl Line {
         number.map(Some).ok_or_else(|| self.place.error(&why()))
     }
 
-    /// The same where 0 and 1 are the same.
+    /// A number of at most 65535, of which 0 counts as 1; `UNLIMITED` and `INFINITE` are none.
     pub(super) fn count(&self, key: &str) -> Result<Option<u32>, ConfError> {
         let found = self.number(key, u16::MAX.into())?;
         Ok(found.map(|found| (found as u32).max(1)))

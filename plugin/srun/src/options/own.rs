@@ -44,7 +44,7 @@ pub struct OwnOption {
     /// Slurm's variable for the option: an outer command has set it for the steps of its job,
     /// because of its option or of its default. Source: `spank_process_env_options`.
     pub routed: &'static str,
-    /// The same for the option's sure name, which no default sets.
+    /// Slurm's variable for the option's sure name, which no default sets.
     pub routed_sure: &'static str,
     /// The value, as `srun --help` shows it.
     pub argument: &'static str,
@@ -253,7 +253,7 @@ impl Deref for Own {
 }
 
 impl Own {
-    /// The same as an option of a table.
+    /// The option as a row of a table of options.
     #[must_use]
     pub fn row(self) -> &'static Row {
         &self.description().row

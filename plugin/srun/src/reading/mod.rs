@@ -75,7 +75,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The same from a variable.
+    /// This option as if a variable had given it.
     #[must_use]
     pub fn from_environment(self) -> Self {
         Self {

@@ -56,7 +56,7 @@ pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
     tasks_per_object(state)
 }
 
-/// The same, and counts the tasks.
+/// Checks options beside each other, derives the level and the shape of the node, and counts the tasks.
 pub(super) fn verify(mut state: State) -> Result<SrunRequest, Refused> {
     derive(&mut state)?;
     let tasks = tasks(&state)?;

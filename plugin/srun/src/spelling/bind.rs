@@ -175,7 +175,7 @@ pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
     Ok(found)
 }
 
-/// The same, added to the request of an earlier `--mem-bind` of the line.
+/// Adds the meaning of a `--mem-bind` to that of an earlier one of the line.
 ///
 /// # Errors
 /// What srun refuses.

@@ -26,7 +26,8 @@ pub fn ncpus(asked: &SrunRequest) -> Option<u32> {
     )
 }
 
-/// The same from the numbers of a line; `nodes` are the least and the most.
+/// The number of CPUs on each node, from the numbers of a line; `nodes` are the least and the most. `None` if the
+/// number of nodes is open.
 #[must_use]
 pub fn on_a_node(
     tasks: u32,

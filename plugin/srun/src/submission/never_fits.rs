@@ -103,7 +103,7 @@ pub fn mapping(
 enum Limit {
     /// The CPUs of the allocation in which srun starts them.
     Allocation(u64),
-    /// As many CPUs for each task, in a job of their own.
+    /// The most CPUs of each task, in a job of their own.
     Job(u32),
 }
 

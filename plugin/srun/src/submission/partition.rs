@@ -6,8 +6,8 @@ use crate::options::Command;
 use crate::submission::Words;
 
 impl Words {
-    /// The same words where the partition may give the job more cores than it requests: it is not sure then how
-    /// many it has at the most.
+    /// These words where the partition may give the job more cores than it requests: it is not sure then how many it
+    /// has at the most.
     #[must_use]
     pub fn where_jobs_may_get_more(mut self) -> Self {
         self.may_get_more = true;

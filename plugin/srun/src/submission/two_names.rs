@@ -11,7 +11,7 @@ pub fn why(given: &[LineOption]) -> Option<String> {
     Own::ALL.into_iter().find_map(|own| of(own, given))
 }
 
-/// The same for one option.
+/// The reason why a line is refused that gives this option two values, by both of its names.
 #[must_use]
 pub fn of(own: Own, given: &[LineOption]) -> Option<String> {
     let last = |is_alias: bool| {

@@ -160,7 +160,7 @@ pub fn world(line: SlurmLine, select: &str, nodes: &str) -> World {
     World::new(line, conf.iter().map(String::as_str))
 }
 
-/// The same with `CR_Core` and 22.05.
+/// Nodes with `CR_Core` and Slurm 22.05, from the words that [`world`] takes.
 pub fn core(nodes: &str) -> World {
     world(SlurmLine::V22_05, "CR_Core", nodes)
 }
