@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use server::Server;
 
-/// How many lines are compared.
+/// The number of lines that are compared.
 const LINES: usize = 300;
 
 /// The longest that a browser may take.

@@ -124,7 +124,7 @@ pub fn seed() -> u64 {
     typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
 }
 
-/// So many cases, and what the command says of each.
+/// Makes `count` cases, each with what the command says of it.
 pub fn cases(program: &str, seed: u64, count: usize) -> Vec<Case> {
     let mut random = Random(seed);
     (0..count)
