@@ -32,7 +32,7 @@ pub(crate) fn guard(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
-/// The same, and runs `after` if the hook panicked.
+/// Runs a hook's work as [`guard`] does, and runs `after_panic` if the work panicked.
 pub(crate) fn guard_or(
     hook: &'static str,
     work: impl FnOnce() -> c_int,
@@ -51,7 +51,7 @@ pub(crate) fn guard_or(
     code
 }
 
-/// The same between fork and exec, where nothing may be logged or locked.
+/// Runs a hook's work between fork and exec, where nothing may be logged or locked. The task goes on after a panic.
 pub(crate) fn guard_in_child(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
     IN_CHILD.set(true);
     catch_unwind(AssertUnwindSafe(|| run(hook, work))).unwrap_or(SUCCESS)

@@ -29,7 +29,7 @@ pub(crate) fn constrain_cores(slurm: Abi) -> bool {
     }
 }
 
-/// The same with `ConstrainDevices=yes`; `None` where that cannot be found out.
+/// `TaskPlugin=task/cgroup` with `ConstrainDevices=yes`; `None` where that cannot be found out.
 pub(crate) fn constrain_devices(slurm: Abi) -> Option<bool> {
     if !standing::has_task_cgroup(slurm) {
         return Some(false);

@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread allocates or frees while `work` runs.
+/// The number of times that this thread allocates or frees while `work` runs.
 pub(crate) fn during(work: impl FnOnce()) -> u32 {
     let before = CALLS.get();
     work();

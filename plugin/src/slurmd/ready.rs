@@ -139,8 +139,8 @@ fn warn_if_off() {
     }
 }
 
-/// The same if we stand aside, once the settings are known: slurmstepd serves --binding from
-/// the machine file alone.
+/// Discovers the machine and announces the node when slurmd starts and berth stands aside, once the settings are known:
+/// slurmstepd serves --binding from the machine file alone.
 pub(crate) fn start_aside() {
     if standing::working().is_none() {
         let name = node::name().unwrap_or_else(node::public_name);

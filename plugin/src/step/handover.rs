@@ -132,7 +132,7 @@ impl Member {
         threads.div_ceil(self.threads.max(1))
     }
 
-    /// How many CPUs these are, as Slurm counts them.
+    /// The number of these CPUs, as Slurm counts them.
     pub(crate) fn count(&self, cpus: &CpuSet) -> u32 {
         self.slurms(u32::try_from(cpus.count()).unwrap_or(u32::MAX))
     }

@@ -136,7 +136,7 @@ pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> 
     said.fold(first, |text, next| text + "; " + &next)
 }
 
-/// The same, cut where it is too long.
+/// All notes to the user as one text, cut if it has more than `USER_TEXT` bytes.
 pub(crate) fn join_bounded(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
     let all = join(notes, others);
     match all.len() <= USER_TEXT {

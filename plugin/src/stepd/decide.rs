@@ -147,7 +147,7 @@ pub(super) fn decide(slurm: Abi, who: &Who<'_>, step: Step) -> Result<Decided, F
     on(who, step, node)
 }
 
-/// The same on a node that is known.
+/// Decides the step on a node that is already known.
 ///
 /// # Errors
 /// [`Failed`]

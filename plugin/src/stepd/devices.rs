@@ -16,7 +16,7 @@ use crate::stepd::task_env::Entries;
 pub(crate) struct Devices {
     /// Different tasks' variables, and the mark of each.
     different: Vec<Entries>,
-    /// How many tasks have each of these, in order.
+    /// The number of tasks that have each entry of `different`, in order.
     counts: Vec<usize>,
     /// Lists of all devices: what a task has whose own cannot be written.
     pub(crate) all: Entries,

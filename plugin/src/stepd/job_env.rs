@@ -47,7 +47,7 @@ impl<'a> Spank<'a> {
         self.env_bytes(name, most).map(|bytes| text(&bytes))
     }
 
-    /// The same, byte for byte.
+    /// The beginning of a variable's value as bytes, at most `most` of them.
     pub(crate) fn env_bytes(&self, name: &str, most: usize) -> Option<Vec<u8>> {
         self.read(name, most).map(|value| value.bytes)
     }

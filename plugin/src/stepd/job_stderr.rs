@@ -35,7 +35,7 @@ pub(crate) fn to_user(text: &str) {
     }
 }
 
-/// The same in a task, between fork and exec: it allocates nothing and logs nothing.
+/// Writes to the job's stderr from a task, between fork and exec: it allocates nothing and logs nothing.
 pub(crate) fn from_task(text: &str) {
     // Text that is not taken is lost, as above.
     let _ = write(text.as_bytes());

@@ -12,7 +12,7 @@ const UNKNOWN: &str = "unknown";
 /// What an ended step has used; times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Used {
-    /// How long the step was there, at least 1.
+    /// Microseconds for which the step was there, at least 1.
     wall: u64,
     /// Its tasks' CPU time.
     cpu: Option<u64>,

@@ -47,7 +47,7 @@ fn weigh_alone(job: &str, folders: &Folders, weight: u32) -> Weighed {
     }
 }
 
-/// The same for a job that has the kernel's usual weight.
+/// Writes the job's weight, unless the job already has a weight other than the kernel's usual one.
 pub(super) fn weigh_if_unweighed(job: &str, folders: &Folders, weight: u32) -> Weighed {
     match folders.as_ref().map(JobFolders::is_unweighed) {
         Ok(Ok(false)) => None,

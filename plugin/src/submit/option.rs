@@ -214,8 +214,8 @@ fn default(own: Own, typed: &[Typed]) -> Option<String> {
     }
 }
 
-/// The same for `--overlap`, which slurmd learns through an option of ours. Returns whether it was
-/// given, because then that option must be registered.
+/// Passes a given `--overlap` on to slurmd, through an option of ours. Returns whether it was given, because then that
+/// option must be registered.
 pub(crate) fn passes_overlap() -> bool {
     let overlaps = command_line().1.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
     if overlaps {
@@ -224,8 +224,8 @@ pub(crate) fn passes_overlap() -> bool {
     overlaps
 }
 
-/// The same for a `--cpuset`: how many CPUs it means, and whose it is. Returns whether there is one, or may be one that a
-/// partition has for its jobs.
+/// Passes on to slurmd how many CPUs a `--cpuset` means, and whose it is. Returns whether there is one, or may be one
+/// that a partition has for its jobs.
 pub(crate) fn passes_cpuset_size() -> bool {
     let words = &with_script().0;
     let own = own_cpuset(words);

@@ -6,7 +6,7 @@ use berth_placement::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
-/// So many cases, or `PROPTEST_CASES`; a seed of this moment, or `BERTH_SEED`.
+/// A configuration for `cases` cases, or `PROPTEST_CASES`, with a seed of this moment, or `BERTH_SEED`.
 pub(super) fn config(cases: u32) -> Config {
     let given = |name: &str| std::env::var(name).ok()?.parse().ok();
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
