@@ -53,7 +53,8 @@ start_database() {
     local data=$dir/database/data log=$dir/log/mariadbd.log
     local as=(--no-defaults "--datadir=$data" --user=root)
     mkdir -p "$dir/database"
-    mariadb-install-db "${as[@]}" --auth-root-authentication-method=socket --skip-test-db > "$log" 2>&1
+    # A bare system may not know its own name.
+    mariadb-install-db "${as[@]}" --force --auth-root-authentication-method=socket --skip-test-db > "$log" 2>&1
     # Nobody needs what it holds after a crash.
     mariadbd "${as[@]}" --socket="$dir/database/socket" --skip-networking --pid-file="$dir/run/mariadbd.pid" \
         --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-log-file-size=8M --loose-innodb-snapshot-isolation=OFF >> "$log" 2>&1 < /dev/null &
