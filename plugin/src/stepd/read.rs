@@ -116,12 +116,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     export_env::export(slurm, record, &intent, &mut handover);
     let memory = memory_masks(slurm, record, &handover);
     Some(Session {
-        name: name(id),
         fences: fences(id, &handover),
-        node_name,
         is_batch: id.kind == StepKind::Batch,
         intent,
-        outcome: handover.outcome,
         is_refused_here: handover.outcome == Outcome::Refused && !was_refused,
         cores: record.step_alloc_cores().unwrap_or_default(),
         report: report::words(record.cpu_bind_type(), slurm.layout),
@@ -132,14 +129,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         memory,
         shows_notes: shows_notes(record) && !is_quiet,
         node_tasks: record.node_tasks(),
-        applied: 0,
         deviations: cut.into_iter().collect(),
-        outside_cgroup: CpuSet::new(),
         accounts,
         pool: standing.pool,
         beside_pools: standing.beside,
         is_nice: standing.is_nice,
-        said: Vec::new(),
+        ..Session::unbound(name(id), node_name, handover.outcome)
     })
 }
 
