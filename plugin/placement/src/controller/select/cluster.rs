@@ -149,7 +149,7 @@ pub enum ClusterError {
 }
 
 impl Cluster {
-    /// Checks every count that sizes depend on. [`super::job`] does this first.
+    /// Checks every count that sizes depend on. [`super::job()`] does this first.
     ///
     /// # Errors
     /// The first number that cannot be.
