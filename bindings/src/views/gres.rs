@@ -22,7 +22,7 @@ const MOST_NODES: u32 = 1 << 20;
 /// Bytes of a name.
 const NAME: usize = 64;
 
-/// What Slurm gave of the GRES with one name, of all its types together.
+/// The part of a GRES of one name that Slurm gave, with all types together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gres {
     /// The name in gres.conf, such as `gpu`.
@@ -31,7 +31,7 @@ pub struct Gres {
     pub devices: Option<GresDevices>,
 }
 
-/// What Slurm gave of the GRES with one name and one type.
+/// The part of a GRES of one name and one type that Slurm gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedGres {
     /// The type in gres.conf, such as `a100`; empty if there is none.

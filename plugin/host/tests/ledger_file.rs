@@ -62,19 +62,6 @@ fn torn_and_foreign_files() {
     held.release().unwrap();
 }
 
-/// Entries that are not read would be cores that are given twice.
-#[test]
-fn more_files_than_are_read_are_an_error() {
-    let node = node();
-    let ledger = Ledger::open(&node.dir).unwrap();
-    add(&ledger, entry(1, "0"));
-    for at in 0..1 << 14 {
-        fs::write(file(&node, &format!("x{at}")), "").unwrap();
-    }
-    let wrong = ledger.session(PATIENCE).map(drop).unwrap_err().to_string();
-    assert!(wrong.contains("more than 16384 files"), "{wrong}");
-}
-
 #[test]
 fn users_can_neither_write_nor_read_it() {
     let node = node();

@@ -52,23 +52,23 @@ pub enum Reserved {
 }
 
 impl Owned {
-    /// What `request` may use of the node.
+    /// The CPUs of the node that `request` may use.
     #[must_use]
     pub fn of(request: &Request, node: &Node) -> Self {
         Self::of_allocation(&request.allocation, request, node)
     }
 
-    /// What `request` could use of the node if nothing of it were kept free.
+    /// The CPUs of the node that `request` could use if the site reserved none.
     pub(crate) fn without_reserve(request: &Request, node: &Node) -> Self {
         Self::beside(&CpuSet::new(), (&request.allocation, request), node)
     }
 
-    /// What `request` may use of another allocation: the job's, where the request has the step's.
+    /// The CPUs of another allocation that `request` may use, as the job's where the request has the step's.
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
         Self::beside(&reserved_cpus(request, node), (allocation, request), node)
     }
 
-    /// What `request` may use of an allocation while the CPUs `kept` are kept free.
+    /// The CPUs of an allocation that `request` may use while the site reserves the CPUs `kept`.
     fn beside(kept: &CpuSet, (allocation, request): (&Allocation, &Request), node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(allocation, node);

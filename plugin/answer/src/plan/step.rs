@@ -124,7 +124,7 @@ impl PlannedStep {
         &self.planned_on(node).plan
     }
 
-    /// What a node's slurmd plans, with what led to it.
+    /// The plan that a node's slurmd makes, with its request.
     pub fn planned_on(&self, node: u32) -> &Planned {
         &self.plans[self.place_of(node)]
     }

@@ -111,7 +111,7 @@ fn double_count(cluster: &Cluster, job: &Details, nodes: &mut [GrantedNode]) {
     }
 }
 
-/// What each node gives: as many of its cores as its tasks need.
+/// The cores that each node gives: as many as its tasks need.
 fn parts(cluster: &Cluster, job: &Details, taken: &[PickedNode]) -> Option<Vec<GrantedNode>> {
     let unit = cluster.select.unit;
     let records: Vec<&ClusterNode> = taken.iter().map(|taken| &cluster.nodes[taken.at]).collect();
