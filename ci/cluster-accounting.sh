@@ -9,7 +9,7 @@ have_accounting() {
     for tool in slurmdbd mariadbd mariadb-install-db mariadb sacctmgr; do
         command -v "$tool" > /dev/null || die "--accounting needs $tool, which is not installed (Debian's packages slurmdbd, mariadb-server-core and mariadb-client-core)"
     done
-    settings+=('AccountingStorageType=accounting_storage/slurmdbd' 'AccountingStorageHost=localhost'
+    settings+=('AccountingStorageType=accounting_storage/slurmdbd' 'AccountingStorageHost=127.0.0.1'
         "AccountingStoragePort=$((base + nodes + 1))" "AccountingStoragePass=$dir/munge/socket" "AccountingStorageEnforce=$accounting")
 }
 
@@ -18,6 +18,7 @@ start_accounting() {
     local port=$((base + nodes + 1))
     (umask 0077 && cat > "$dir/etc/slurmdbd.conf") << TEXT
 DbdHost=localhost
+DbdAddr=127.0.0.1
 DbdPort=$port
 SlurmUser=root
 AuthInfo=socket=$dir/munge/socket
@@ -53,7 +54,7 @@ start_database() {
     local data=$dir/database/data log=$dir/log/mariadbd.log
     local as=(--no-defaults "--datadir=$data" --user=root)
     mkdir -p "$dir/database"
-    # A bare system may not know its own name.
+    # A bare system may know no name, not even its own.
     mariadb-install-db "${as[@]}" --force --auth-root-authentication-method=socket --skip-test-db > "$log" 2>&1
     # Nobody needs what it holds after a crash.
     mariadbd "${as[@]}" --socket="$dir/database/socket" --skip-networking --pid-file="$dir/run/mariadbd.pid" \
