@@ -228,9 +228,12 @@ fn read_entry(record: &Path) -> Entry {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
+/// It appears whole, as a slurmstepd writes it: one without a line is taken for a dead writer's.
 fn write_entry(record: &Path, entry: &Entry) {
     let line = serde_json::to_string(entry).unwrap();
-    fs::write(record, line + "\n").unwrap();
+    let unfinished = record.ancestors().nth(2).unwrap().join("unfinished");
+    fs::write(&unfinished, line + "\n").unwrap();
+    fs::rename(unfinished, record).unwrap();
 }
 
 #[track_caller]

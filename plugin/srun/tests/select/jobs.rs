@@ -278,6 +278,32 @@ fn linear_gives_whole_nodes() {
     );
 }
 
+/// A job without a wish for memory: slurmctld wants the first node's of all others.
+#[test]
+fn linear_wants_the_memory_of_the_first_node() {
+    let conf = [
+        "SelectType=select/linear",
+        "SelectTypeParameters=CR_Memory",
+        "NodeName=n1 CPUs=3 Sockets=3 RealMemory=3000",
+        "NodeName=n2 CPUs=8 Sockets=2 CoresPerSocket=2 ThreadsPerCore=2 RealMemory=1000",
+        "NodeName=n3 CPUs=3 Sockets=3 RealMemory=3000",
+    ];
+    let world = World::new(SlurmLine::V22_05, conf);
+    gives(
+        &world,
+        &[
+            ("salloc -n12", "waits"),
+            ("salloc -n4", "granted n1=0-2:3 n3=0-2:3"),
+            ("salloc -n6 --contiguous", "waits"),
+            (
+                "salloc -n14 --mem=1000",
+                "granted n1=0-2:3 n2=0-3:8 n3=0-2:3",
+            ),
+            ("salloc -n3 --cores-per-socket=2", "granted n2=0-3:8"),
+        ],
+    );
+}
+
 #[test]
 fn names_of_nodes_are_checked() {
     let world = core("1x2x1, 1x2x1");

@@ -28,10 +28,13 @@ pub(super) fn grant(
     if tries_first && !could_run(cluster, job, nodes, wanted) {
         return None;
     }
-    let (chosen, mut free) = select(cluster, job, nodes, wanted, Assumed::Now)?;
+    let choice = |nodes: &[bool]| select(cluster, job, nodes, wanted, Assumed::Now);
     if cluster.select.unit == Unit::Node {
+        let tries = linear::tries(cluster, job, nodes);
+        let (chosen, _) = tries.iter().find_map(|nodes| choice(nodes))?;
         return Some(linear::granted(cluster, job, &chosen));
     }
+    let (chosen, mut free) = choice(nodes)?;
     let taken = chosen.nodes.iter().map(|&(at, cpus)| PickedNode {
         at,
         free: std::mem::take(&mut free[at]),

@@ -48,6 +48,8 @@ pub(super) struct Details {
     pub whole: bool,
     pub spread: bool,
     pub use_min_nodes: bool,
+    /// `--contiguous`.
+    pub contiguous: bool,
     pub core_spec: CoreSpec,
     pub distribution: Distribution,
     /// `pn_min_memory`; 0 per node is all memory.
@@ -122,6 +124,7 @@ impl Details {
             whole: options.sharing == Sharing::Exclusive || given,
             spread: options.spread,
             use_min_nodes: options.use_min_nodes,
+            contiguous: options.contiguous,
             core_spec: if given {
                 options.core_spec
             } else {

@@ -24,22 +24,35 @@ pub(super) fn choose(from: &Candidates<'_>, wanted: Wanted) -> Option<Chosen> {
     let wanted = Wanted { most, ..wanted };
     let is_named = |at: &usize| job.wanted.binary_search(at).is_ok();
     let all = 0..from.offers.len();
-    let mut others: Vec<usize> = all
+    let others: Vec<usize> = all
         .filter(|at| from.usable(*at) > 0 && !is_named(at))
         .collect();
-    others.sort_by_key(|at| from.weight(*at));
-    let mut nodes = in_order(from, wanted, &others);
-    if nodes.is_none() {
-        // Where these do not hold the job, larger ones may.
-        others.sort_by_key(|at| Reverse(from.usable(*at)));
-        nodes = in_order(from, wanted, &others);
+    let are_neighbours = |one: &usize, next: &usize| !job.contiguous || one + 1 == *next;
+    let mut runs: Vec<&[usize]> = others.chunk_by(are_neighbours).collect();
+    if runs.is_empty() {
+        runs.push(&[]);
     }
-    let mut nodes = nodes?;
+    let mut nodes = runs
+        .into_iter()
+        .find_map(|run| among(from, wanted, run.to_vec()))?;
     nodes.sort_unstable();
     let open = nodes.len() - job.wanted.len();
     Some(Chosen {
         is_assumed: open > 0 && open < others.len(),
         nodes,
+    })
+}
+
+/// Nodes of these: the lightest, or the largest where those do not hold the job.
+fn among(
+    from: &Candidates<'_>,
+    wanted: Wanted,
+    mut nodes: Vec<usize>,
+) -> Option<Vec<(usize, u32)>> {
+    nodes.sort_by_key(|at| from.weight(*at));
+    in_order(from, wanted, &nodes).or_else(|| {
+        nodes.sort_by_key(|at| Reverse(from.usable(*at)));
+        in_order(from, wanted, &nodes)
     })
 }
 
