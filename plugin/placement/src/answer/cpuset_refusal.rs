@@ -1,7 +1,8 @@
 //! Why a step cannot have its cpuset. Each text states what was requested, what was found and what to
 //! do. It names CPUs, and never other people's jobs.
 
-use std::fmt;
+
+use derive_more::Display;
 
 use crate::request::cpuset::CpusetName;
 use crate::sets::bounded::repeated;
@@ -10,11 +11,20 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::nodeset::NodeSet;
 
 /// A cpuset that cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum CpusetRefusal {
     /// `MAX_RADIUS` in a job with several nodes.
+    #[display(
+        "--cpuset: MAX_RADIUS means one node, and this job has {_0}; submit it with -N1, or leave MAX_RADIUS out"
+    )]
     SeveralNodes(u32),
     /// There are too few CPUs.
+    #[display(
+        "--cpuset: the cpuset needs {} on this node; {}{}",
+        counted(*needed, "CPU"),
+        too_few(*most, candidates, *why),
+        otherwise(*fits_on_node, held)
+    )]
     TooFew {
         /// Number of CPUs that are needed.
         needed: u32,
@@ -30,6 +40,12 @@ pub enum CpusetRefusal {
         fits_on_node: bool,
     },
     /// The smallest radius is too large.
+    #[display(
+        "--cpuset: MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs allow here \
+         is {smallest}; use a larger MAX_RADIUS, or request fewer CPUs{}",
+        counted(*needed, "CPU"),
+        otherwise(*fits_on_node, held)
+    )]
     Radius {
         /// Number of CPUs that are needed.
         needed: u32,
@@ -43,6 +59,11 @@ pub enum CpusetRefusal {
         fits_on_node: bool,
     },
     /// The step needs more CPUs than the cpuset has.
+    #[display(
+        "--cpuset: this step needs {} on this node, and the job's cpuset has {has} for it; {}",
+        counted(*needed, "CPU"),
+        smaller_step(*needed, *job, *fits)
+    )]
     StepTooLarge {
         /// Number of CPUs that the step needs.
         needed: u32,
@@ -54,6 +75,14 @@ pub enum CpusetRefusal {
         fits: bool,
     },
     /// Slurm gave the step too few CPUs of the cpuset.
+    #[display(
+        "--cpuset: this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
+         CPUs {}; start the step without --exact, --exclusive and -c: sbatch and salloc take --exclusive for \
+         the job",
+        counted(*needed, "CPU"),
+        repeated(set),
+        repeated(own)
+    )]
     StepElsewhere {
         /// Number of CPUs that the step needs.
         needed: u32,
@@ -63,6 +92,14 @@ pub enum CpusetRefusal {
         set: CpuSet,
     },
     /// The job owns too few CPUs of a cpuset that the site defines.
+    #[display(
+        "--cpuset: {} of the cpuset {name} {} needed; it has CPUs {} on this node, and the job owns {has} of \
+         them; request them from Slurm too, for example with --gres={name}:{needed} \
+         --gres-flags=enforce-binding if this site has such a GRES",
+        counted(*needed, "CPU"),
+        either(needed, "is", "are"),
+        repeated(set)
+    )]
     Static {
         /// The cpuset.
         name: CpusetName,
@@ -74,6 +111,10 @@ pub enum CpusetRefusal {
         set: CpuSet,
     },
     /// `--mem-bind` names memory nodes outside a cpuset whose memory is mandatory.
+    #[display(
+        "--cpuset: --mem-bind names NUMA nodes {outside}; this job's cpuset has mandatory memory on NUMA nodes \
+         {mems}; name only those, or leave --mem-bind out"
+    )]
     MemoryOutside {
         /// The named nodes outside it.
         outside: NodeSet,
@@ -108,184 +149,52 @@ impl CpusetRefusal {
     }
 }
 
-impl CpusetRefusal {
-    /// What may help beside other words: the whole node, or to wait.
-    fn otherwise(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::TooFew {
-            held, fits_on_node, ..
-        }
-        | Self::Radius {
-            held, fits_on_node, ..
-        }) = self
-        else {
-            return Ok(());
-        };
-        exclusive(f, *fits_on_node)?;
-        beside(f, held)
-    }
-}
-
-impl fmt::Display for CpusetRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("--cpuset: ")?;
-        match self {
-            Self::SeveralNodes(nodes) => write!(
-                f,
-                "MAX_RADIUS means one node, and this job has {nodes}; submit it with -N1, or leave \
-                 MAX_RADIUS out"
-            ),
-            Self::TooFew {
-                needed,
-                most,
-                candidates,
-                why,
-                ..
-            } => too_few(f, (*needed, *most), candidates, *why),
-            Self::Radius {
-                needed,
-                most,
-                smallest,
-                ..
-            } => radius(f, *needed, *most, *smallest),
-            Self::StepTooLarge {
-                needed,
-                has,
-                job,
-                fits,
-            } => step_too_large(f, (*needed, *has), *job, *fits),
-            Self::StepElsewhere { needed, own, set } => step_elsewhere(f, *needed, own, set),
-            Self::Static {
-                name,
-                needed,
-                has,
-                set,
-            } => of_static(f, name, (*needed, *has), set),
-            Self::MemoryOutside { outside, mems } => write!(
-                f,
-                "--mem-bind names NUMA nodes {outside}; this job's cpuset has mandatory memory on NUMA \
-                 nodes {mems}; name only those, or leave --mem-bind out"
-            ),
-        }?;
-        self.otherwise(f)
-    }
-}
-
-fn too_few(
-    f: &mut fmt::Formatter<'_>,
-    (needed, most): (u32, u32),
-    candidates: &CpuSet,
-    why: TooFew,
-) -> fmt::Result {
-    let (needed, most) = (counted(needed, "CPU"), counted(most, "CPU"));
-    let cpus = repeated(candidates);
-    write!(f, "the cpuset needs {needed} on this node; ")?;
-    match why {
+fn too_few(most: u32, candidates: &CpuSet, why: TooFew) -> String {
+    let (most, cpus) = (counted(most, "CPU"), repeated(candidates));
+    let found = match why {
         TooFew::Listed if candidates.is_empty() => {
-            write!(f, "the job owns no CPU of CPU_LIST that nobody else holds")?;
+            "the job owns no CPU of CPU_LIST that nobody else holds".into()
         }
-        _ if candidates.is_empty() => write!(f, "the job has no free CPU for it")?,
-        TooFew::Cpus => write!(f, "the job has {most} free for it (CPUs {cpus})")?,
-        TooFew::Listed => write!(
-            f,
-            "the job owns {most} of CPU_LIST that nobody else holds (CPUs {cpus})"
-        )?,
-        TooFew::PerNode(limit) => write!(
-            f,
+        _ if candidates.is_empty() => "the job has no free CPU for it".into(),
+        TooFew::Cpus => format!("the job has {most} free for it (CPUs {cpus})"),
+        TooFew::Listed => {
+            format!("the job owns {most} of CPU_LIST that nobody else holds (CPUs {cpus})")
+        }
+        TooFew::PerNode(limit) => format!(
             "MAX_CPU_PER_NODE={limit} allows {most} of those that the job has free (CPUs {cpus})"
-        )?,
-        TooFew::WholeNodes => write!(
-            f,
+        ),
+        TooFew::WholeNodes => format!(
             "the NUMA nodes that the job owns whole have {most}; the job has CPUs {cpus} free"
-        )?,
-    }
-    f.write_str("; request fewer CPUs")?;
-    match why {
-        TooFew::Listed => f.write_str(", or list others in CPU_LIST"),
-        TooFew::PerNode(_) => f.write_str(", or a larger MAX_CPU_PER_NODE"),
-        TooFew::Cpus | TooFew::WholeNodes => Ok(()),
-    }
+        ),
+    };
+    let instead = match why {
+        TooFew::Listed => ", or list others in CPU_LIST",
+        TooFew::PerNode(_) => ", or a larger MAX_CPU_PER_NODE",
+        TooFew::Cpus | TooFew::WholeNodes => "",
+    };
+    format!("{found}; request fewer CPUs{instead}")
 }
 
-/// Another way, where a job with the whole node would have its cpuset.
-fn exclusive(f: &mut fmt::Formatter<'_>, fits_on_node: bool) -> fmt::Result {
-    f.write_str(match fits_on_node {
+/// What may help beside other words: the whole node, or to wait.
+fn otherwise(fits_on_node: bool, held: &CpuSet) -> String {
+    let exclusive = match fits_on_node {
         true => ", or submit the job with --exclusive",
         false => "",
-    })
-}
-
-/// The CPUs that might become free.
-fn beside(f: &mut fmt::Formatter<'_>, held: &CpuSet) -> fmt::Result {
+    };
     match held.is_empty() {
-        true => Ok(()),
-        false => write!(
-            f,
-            "; CPUs {} of the job are held by others now, and later it may fit",
+        true => exclusive.into(),
+        false => format!(
+            "{exclusive}; CPUs {} of the job are held by others now, and later it may fit",
             repeated(held)
         ),
     }
 }
 
-fn step_too_large(
-    f: &mut fmt::Formatter<'_>,
-    (needed, has): (u32, u32),
-    job: u32,
-    fits: bool,
-) -> fmt::Result {
-    write!(
-        f,
-        "this step needs {} on this node, and the job's cpuset has {has} for it; ",
-        counted(needed, "CPU")
-    )?;
-    if fits {
-        return write!(f, "submit the job with NCPUS={needed}, or use fewer tasks");
+fn smaller_step(needed: u32, job: u32, fits: bool) -> String {
+    let words = "use fewer tasks or a smaller -c: ";
+    match (fits, needed <= job) {
+        (true, _) => format!("submit the job with NCPUS={needed}, or use fewer tasks"),
+        (false, true) => format!("{words}the job's cpuset can have no more here"),
+        (false, false) => format!("{words}the job has {job} here"),
     }
-    f.write_str("use fewer tasks or a smaller -c: ")?;
-    match needed <= job {
-        true => f.write_str("the job's cpuset can have no more here"),
-        false => write!(f, "the job has {job} here"),
-    }
-}
-
-fn step_elsewhere(
-    f: &mut fmt::Formatter<'_>,
-    needed: u32,
-    own: &CpuSet,
-    set: &CpuSet,
-) -> fmt::Result {
-    write!(
-        f,
-        "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
-         CPUs {}; start the step without --exact, --exclusive and -c: sbatch and salloc take --exclusive \
-         for the job",
-        counted(needed, "CPU"),
-        repeated(set),
-        repeated(own)
-    )
-}
-
-fn radius(f: &mut fmt::Formatter<'_>, needed: u32, most: u32, smallest: u32) -> fmt::Result {
-    write!(
-        f,
-        "MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs allow here is \
-         {smallest}; use a larger MAX_RADIUS, or request fewer CPUs",
-        counted(needed, "CPU")
-    )
-}
-
-fn of_static(
-    f: &mut fmt::Formatter<'_>,
-    name: &CpusetName,
-    (needed, has): (u32, u32),
-    set: &CpuSet,
-) -> fmt::Result {
-    write!(
-        f,
-        "{} of the cpuset {name} {} needed; it has CPUs {} on this node, and the job owns {has} of them; \
-         request them from Slurm too, for example with --gres={name}:{needed} \
-         --gres-flags=enforce-binding if this site has such a GRES",
-        counted(needed, "CPU"),
-        either(&needed, "is", "are"),
-        repeated(set)
-    )
 }

@@ -2,7 +2,6 @@
 //! found and what to do.
 
 use crate::sets::count::{counted, either};
-use std::fmt;
 
 /// What a mapping does not give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,39 +79,33 @@ impl MappingNote {
         }
     }
 
-    /// Writes it about the options `asked`.
-    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, asked: &str) -> fmt::Result {
-        match self {
+    /// Its text about the options `asked`.
+    pub(super) fn about(&self, asked: &str) -> String {
+        match *self {
             Self::Unbound {
                 tasks,
                 own,
                 threads,
-            } => {
-                let unit = if *threads { "hardware thread" } else { "core" };
-                write!(
-                    f,
-                    "{asked} binds none of the {} on this node, because the step has too few CPUs for \
-                     it here ({}); use fewer tasks, or name with --bind-to what to bind to",
-                    counted(*tasks, "task"),
-                    counted(*own, unit)
-                )
-            }
-            Self::SomeUnbound { tasks, unbound } => write!(
-                f,
+            } => format!(
+                "{asked} binds none of the {} on this node, because the step has too few CPUs for it here ({}); use \
+                 fewer tasks, or name with --bind-to what to bind to",
+                counted(tasks, "task"),
+                counted(own, if threads { "hardware thread" } else { "core" })
+            ),
+            Self::SomeUnbound { tasks, unbound } => format!(
                 "{asked}: {unbound} of the {} on this node {} no free object and may use all CPUs of \
                  the step; use fewer tasks, or another --bind-to",
-                counted(*tasks, "task"),
-                either(unbound, "finds", "find")
+                counted(tasks, "task"),
+                either(&unbound, "finds", "find")
             ),
             Self::Short {
                 task,
                 wanted,
                 given,
-            } => write!(
-                f,
+            } => format!(
                 "-c {wanted} is requested, but {asked} gives task {task} on this node {}; -c never \
                  becomes pe=: add :pe=N, or bind to a wider level",
-                counted(*given, "CPU")
+                counted(given, "CPU")
             ),
         }
     }

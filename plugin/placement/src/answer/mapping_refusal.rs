@@ -2,17 +2,26 @@
 //! and what to do.
 
 use crate::sets::count::{counted, either};
-use std::fmt;
+use derive_more::Display;
 
 use crate::request::mapping::level_word;
 use crate::request::object_kind::ObjectKind;
 
 /// A mapping that cannot be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum MappingRefusal {
     /// The machine tree is unknown.
+    #[display(
+        "berth does not know the objects of this node, because its machine file is missing; use \
+         --cpu-bind=cores or --cpu-bind=sockets, and ask the administrator to run `berth discover`"
+    )]
     NoTree,
     /// The machine has no object of a level.
+    #[display(
+        "this node has no {}; it has {}; name one of those",
+        level_word(*asked),
+        there.iter().map(|kind| level_word(*kind)).collect::<Vec<_>>().join(", ")
+    )]
     NoLevel {
         /// The level.
         asked: ObjectKind,
@@ -20,6 +29,7 @@ pub enum MappingRefusal {
         there: Vec<ObjectKind>,
     },
     /// There are more tasks than places.
+    #[display("{}", too_many(*tasks, *fits, *short, *among))]
     TooMany {
         /// Tasks on this node.
         tasks: u32,
@@ -31,6 +41,12 @@ pub enum MappingRefusal {
         among: Among,
     },
     /// A number of `pe-list=` that the share does not have.
+    #[display(
+        "the list names CPU {asked}; this step has {count} {} on this node; their numbers are 0 to {}, whatever \
+         the kernel calls them; name only those",
+        if *threads { "hardware threads" } else { "cores" },
+        count.saturating_sub(1)
+    )]
     NoSuchCpu {
         /// The number.
         asked: u32,
@@ -40,6 +56,10 @@ pub enum MappingRefusal {
         threads: bool,
     },
     /// The CPUs of `pe-list=` lie in several packages.
+    #[display(
+        "the CPUs of the list lie in several packages, and every task gets all of them; name CPUs of one \
+         package, or add :ordered to give each task one entry"
+    )]
     TwoPackages,
 }
 
@@ -65,91 +85,35 @@ pub enum Short {
     List,
 }
 
-impl fmt::Display for MappingRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTree => f.write_str(
-                "berth does not know the objects of this node, because its machine file is missing; \
-                 use --cpu-bind=cores or --cpu-bind=sockets, and ask the administrator to run `berth \
-                 discover`",
-            ),
-            Self::NoLevel { asked, there } => {
-                let there: Vec<_> = there.iter().map(|kind| level_word(*kind)).collect();
-                write!(
-                    f,
-                    "this node has no {}; it has {}; name one of those",
-                    level_word(*asked),
-                    there.join(", ")
-                )
-            }
-            Self::TooMany {
-                tasks,
-                fits,
-                short,
-                among: Among::Node,
-            } => too_many(f, *tasks, *fits, *short),
-            Self::TooMany {
-                tasks, fits, short, ..
-            } => too_many_there(f, *tasks, *fits, *short),
-            Self::NoSuchCpu {
-                asked,
-                count,
-                threads,
-            } => {
-                let unit = if *threads { "hardware threads" } else { "cores" };
-                let last = count.saturating_sub(1);
-                write!(
-                    f,
-                    "the list names CPU {asked}; this step has {count} {unit} on this node; their \
-                     numbers are 0 to {last}, whatever the kernel calls them; name only those"
-                )
-            }
-            Self::TwoPackages => f.write_str(
-                "the CPUs of the list lie in several packages, and every task gets all of them; name \
-                 CPUs of one package, or add :ordered to give each task one entry",
-            ),
-        }
-    }
-}
-
-fn too_many(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> fmt::Result {
-    if fits == 0 {
-        let smaller = match short {
-            Short::PerObject => "N or pe=",
-            Short::Cpus | Short::Limit | Short::List => "pe=",
-        };
-        return write!(
-            f,
-            "not one of the {} on this node fits; use a smaller {smaller}, a wider level, or a larger \
-             allocation",
+fn too_many(tasks: u32, fits: u32, short: Short, among: Among) -> String {
+    let fit = either(&fits, "fits", "fit");
+    let smaller = match short {
+        Short::PerObject => "N or pe=",
+        Short::Cpus | Short::Limit | Short::List => "pe=",
+    };
+    match (among, tasks, fits) {
+        (Among::Node, _, 0) => format!(
+            "not one of the {} on this node fits; use a smaller {smaller}, a wider level, or a larger allocation",
             counted(tasks, "task")
-        );
-    }
-    write!(
-        f,
-        "{tasks} tasks are on this node, and {fits} of them {}; use at most {} on this node, or {}",
-        either(&fits, "fits", "fit"),
-        counted(fits, "task"),
-        instead(short)
-    )
-}
-
-/// Writes that there are too many tasks with the same devices: how many of all tasks would fit is not known.
-fn too_many_there(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> fmt::Result {
-    match (tasks, fits) {
-        (1, 0) => f.write_str(
-            "a task on this node does not fit next to its devices; use a smaller pe=, or a larger allocation",
         ),
-        (_, 0) => write!(
-            f,
-            "none of the {tasks} tasks next to the same devices on this node fits there; use a smaller pe=, \
-             or a larger allocation"
+        (Among::Node, ..) => format!(
+            "{tasks} tasks are on this node, and {fits} of them {fit}; use at most {} on this node, or {}",
+            counted(fits, "task"),
+            instead(short)
         ),
-        _ => write!(
-            f,
-            "{tasks} tasks are next to the same devices on this node, and {fits} of them {} there; use fewer \
+        // How many of all tasks would fit is not known.
+        (Among::SameDevices, 1, 0) => {
+            "a task on this node does not fit next to its devices; use a smaller pe=, or a \
+             larger allocation"
+                .into()
+        }
+        (Among::SameDevices, _, 0) => format!(
+            "none of the {tasks} tasks next to the same devices on this node fits there; use a smaller pe=, or a \
+             larger allocation"
+        ),
+        (Among::SameDevices, ..) => format!(
+            "{tasks} tasks are next to the same devices on this node, and {fits} of them {fit} there; use fewer \
              tasks, or {}",
-            either(&fits, "fits", "fit"),
             instead(short)
         ),
     }

@@ -1,7 +1,7 @@
 //! Why a `--mem-bind` cannot be served. Each text states what was requested, what was found and
 //! what to do.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::request::mem_bind::MemPolicy;
 use crate::sets::bounded::repeated;
@@ -10,14 +10,24 @@ use crate::sets::ids::LocalId;
 use crate::sets::nodeset::NodeSet;
 
 /// A `--mem-bind` that cannot be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum MemoryRefusal {
     /// The machine tree is unknown.
+    #[display(
+        "--mem-bind={} requests NUMA nodes; berth does not know those of this node, because its machine file is \
+         missing; leave --mem-bind out, and ask the administrator to run `berth discover`",
+        repeated(asked)
+    )]
     Unknown {
         /// The requested value.
         asked: MemPolicy,
     },
     /// NUMA nodes that do not exist.
+    #[display(
+        "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node has NUMA nodes {found}; {}",
+        repeated(asked),
+        instead(asked)
+    )]
     Missing {
         /// The requested value.
         asked: MemPolicy,
@@ -29,8 +39,16 @@ pub enum MemoryRefusal {
         found: NodeSet,
     },
     /// A task that would get no node: a zero mask in a list.
+    #[display(
+        "--mem-bind gives task {_0} on this node an empty mask; every task needs a NUMA node: name one, or use \
+         --mem-bind=none"
+    )]
     Empty(LocalId),
     /// `local` for a task whose CPUs are in no NUMA node.
+    #[display(
+        "--mem-bind=local requests the NUMA nodes of the CPUs of task {task} on this node; its CPUs {cpus} are \
+         in no NUMA node; use --mem-bind=map_mem:LIST or none"
+    )]
     NoneNear {
         /// The task.
         task: LocalId,
@@ -39,43 +57,9 @@ pub enum MemoryRefusal {
     },
 }
 
-impl fmt::Display for MemoryRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { asked } => write!(
-                f,
-                "--mem-bind={} requests NUMA nodes; berth does not know those of this node, \
-                 because its machine file is missing; leave --mem-bind out, and ask the \
-                 administrator to run `berth discover`",
-                repeated(asked)
-            ),
-            Self::Missing {
-                asked,
-                task,
-                missing,
-                found,
-            } => {
-                let what = match asked {
-                    MemPolicy::Rank => "use fewer tasks on this node, or --mem-bind=local",
-                    _ => "name only those, or let --mem-bind=local choose",
-                };
-                write!(
-                    f,
-                    "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node \
-                     has NUMA nodes {found}; {what}",
-                    repeated(asked)
-                )
-            }
-            Self::Empty(task) => write!(
-                f,
-                "--mem-bind gives task {task} on this node an empty mask; every task needs a NUMA \
-                 node: name one, or use --mem-bind=none"
-            ),
-            Self::NoneNear { task, cpus } => write!(
-                f,
-                "--mem-bind=local requests the NUMA nodes of the CPUs of task {task} on this \
-                 node; its CPUs {cpus} are in no NUMA node; use --mem-bind=map_mem:LIST or none"
-            ),
-        }
+fn instead(asked: &MemPolicy) -> &'static str {
+    match asked {
+        MemPolicy::Rank => "use fewer tasks on this node, or --mem-bind=local",
+        _ => "name only those, or let --mem-bind=local choose",
     }
 }

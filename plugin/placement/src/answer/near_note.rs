@@ -1,13 +1,19 @@
 //! Notes on a `--near` for the user of a step that runs.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::sets::count::{counted, either};
 
 /// Something the user should know about a `--near`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum NearNote {
     /// Some tasks have cores that are not next to their devices.
+    #[display(
+        "--near={near}: {} cores that are not next to {} device ({of}), because this step has too few there; \
+         use fewer tasks, or let it have the whole node (--exclusive for the job, and no -c)",
+        getting(*task, *count),
+        either(count, "its", "their")
+    )]
     NotNear {
         /// The `--near` value.
         near: String,
@@ -19,10 +25,23 @@ pub enum NearNote {
         of: String,
     },
     /// hwloc knows no place for these devices.
+    #[display(
+        "this machine does not say which cores are next to {_0}; tasks near them share all cores; ask the \
+         administrator to look at `berth topo`"
+    )]
     NoPlaceKnown(String),
     /// An `:own` for devices that no variable lists.
+    #[display(
+        "--near={_0}: only GPUs that --near=gpu names are listed in variables, so :own changes nothing here; \
+         leave it out"
+    )]
     OwnOfOthers(String),
     /// Slurm counts other devices than hwloc.
+    #[display(
+        "--near={near}: Slurm counts {} on this node, and this machine has {found}; devices are matched in PCI \
+         order; ask the administrator to compare gres.conf with `berth topo`",
+        counted(*slurms, "such device")
+    )]
     DevicesDiffer {
         /// The `--near` value.
         near: String,
@@ -32,6 +51,11 @@ pub enum NearNote {
         found: u32,
     },
     /// The tasks request more devices than the step has, so some have the same.
+    #[display(
+        "--near={near}: the {tasks} tasks on this node request {} devices, and this step has {found}, so some \
+         tasks share devices; use a smaller number, or leave it out to divide them evenly",
+        u64::from(*tasks) * u64::from(*each)
+    )]
     DevicesShared {
         /// The `--near` value.
         near: String,
@@ -43,6 +67,11 @@ pub enum NearNote {
         found: u32,
     },
     /// Slurm binds fewer devices to some tasks than requested for each.
+    #[display(
+        "--near={near}: Slurm binds {} to task {task} on this node, which is fewer; the tasks are placed next \
+         to those that Slurm binds to them; change --gpus-per-task or --tres-bind, or leave the number out",
+        counted(*bound, "such device")
+    )]
     FewerBound {
         /// The `--near` value.
         near: String,
@@ -53,71 +82,9 @@ pub enum NearNote {
     },
 }
 
-impl fmt::Display for NearNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotNear {
-                near,
-                task,
-                count,
-                of,
-            } => not_near(f, near, (*task, *count), of),
-            Self::NoPlaceKnown(devices) => write!(
-                f,
-                "this machine does not say which cores are next to {devices}; tasks near them share \
-                 all cores; ask the administrator to look at `berth topo`"
-            ),
-            Self::OwnOfOthers(near) => write!(
-                f,
-                "--near={near}: only GPUs that --near=gpu names are listed in variables, so :own \
-                 changes nothing here; leave it out"
-            ),
-            Self::DevicesDiffer {
-                near,
-                slurms,
-                found,
-            } => write!(
-                f,
-                "--near={near}: Slurm counts {} on this node, and this machine has {found}; devices \
-                 are matched in PCI order; ask the administrator to compare gres.conf with `berth topo`",
-                counted(*slurms, "such device")
-            ),
-            Self::DevicesShared {
-                near,
-                tasks,
-                each,
-                found,
-            } => write!(
-                f,
-                "--near={near}: the {tasks} tasks on this node request {} devices, and this step has {found}, \
-                 so some tasks share devices; use a smaller number, or leave it out to divide them evenly",
-                u64::from(*tasks) * u64::from(*each)
-            ),
-            Self::FewerBound { near, task, bound } => write!(
-                f,
-                "--near={near}: Slurm binds {} to task {task} on this node, which is fewer; the tasks are \
-                 placed next to those that Slurm binds to them; change --gpus-per-task or --tres-bind, \
-                 or leave the number out",
-                counted(*bound, "such device")
-            ),
-        }
-    }
-}
-
-fn not_near(
-    f: &mut fmt::Formatter<'_>,
-    near: &str,
-    (task, count): (u32, u32),
-    of: &str,
-) -> fmt::Result {
-    let tasks = match count {
+fn getting(task: u32, count: u32) -> String {
+    match count {
         1 => format!("task {task} on this node gets"),
         _ => format!("{count} tasks on this node, the first of them task {task}, get"),
-    };
-    write!(
-        f,
-        "--near={near}: {tasks} cores that are not next to {} device ({of}), because this step has too few \
-         there; use fewer tasks, or let it have the whole node (--exclusive for the job, and no -c)",
-        either(&count, "its", "their")
-    )
+    }
 }

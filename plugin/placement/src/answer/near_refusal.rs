@@ -1,17 +1,28 @@
 //! Why a `--near` cannot be served. Each text states what was requested, what was found and what to
 //! do; srun prints it.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::request::near::{Near, What};
 use crate::sets::bounded::repeated;
 
 /// A `--near` that cannot be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum NearRefusal {
     /// The machine's devices are unknown.
+    #[display(
+        "--near={_0} requests cores next to a device; berth does not know the devices of this node; ask the \
+         administrator to look at `berth topo` and `berth doctor` there, or for a dry run give --machine an \
+         XML file that has them (lstopo node.xml)"
+    )]
     Unknown(Near),
     /// The node has no such device.
+    #[display(
+        "--near={} requests cores next to {}; this node has none; it has {found}; name one of those, or leave \
+         --near out",
+        repeated(near),
+        device(&near.what)
+    )]
     NoDevice {
         /// The request.
         near: Near,
@@ -19,6 +30,10 @@ pub enum NearRefusal {
         found: String,
     },
     /// Slurm gave the step none of these devices.
+    #[display(
+        "--near={near} requests cores next to a device; Slurm counts {on_node} GPUs on this node and gave this \
+         step none of those requested; request some, for example with --gpus-per-node"
+    )]
     NotGranted {
         /// The request.
         near: Near,
@@ -26,6 +41,11 @@ pub enum NearRefusal {
         on_node: u32,
     },
     /// The machine lacks the devices that Slurm gave the step.
+    #[display(
+        "--near={near} requests cores next to a device; Slurm counts {on_node} on this node, this machine has \
+         {found}, and those that Slurm gave this step are not among them; ask the administrator to compare \
+         gres.conf with `berth topo`"
+    )]
     NotFound {
         /// The request.
         near: Near,
@@ -35,6 +55,11 @@ pub enum NearRefusal {
         found: u32,
     },
     /// A task wants more devices than there are.
+    #[display(
+        "--near={near} requests {} devices for each task; this step has {found} on this node; use a smaller \
+         number, or leave it out to divide them evenly",
+        near.each.unwrap_or(0)
+    )]
     TooFew {
         /// The request.
         near: Near,
@@ -42,6 +67,11 @@ pub enum NearRefusal {
         found: u32,
     },
     /// The cores next to a task's devices are too few, and the request is strict.
+    #[display(
+        "--near={near} is strict; task {task} on this node does not fit next to {devices}: this step has \
+         {near_cpus} usable CPUs there for all tasks of that place; use fewer tasks or a smaller -c, or leave \
+         out strict"
+    )]
     TooSmall {
         /// The request.
         near: Near,
@@ -54,65 +84,12 @@ pub enum NearRefusal {
     },
 }
 
-impl fmt::Display for NearRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(near) => write!(
-                f,
-                "--near={near} requests cores next to a device; berth does not know the devices of \
-                 this node; ask the administrator to look at `berth topo` and `berth doctor` there, \
-                 or for a dry run give --machine an XML file that has them (lstopo node.xml)"
-            ),
-            Self::NoDevice { near, found } => no_device(f, near, found),
-            Self::NotGranted { near, on_node } => write!(
-                f,
-                "--near={near} requests cores next to a device; Slurm counts {on_node} GPUs on this \
-                 node and gave this step none of those requested; request some, for example with \
-                 --gpus-per-node"
-            ),
-            Self::NotFound {
-                near,
-                on_node,
-                found,
-            } => write!(
-                f,
-                "--near={near} requests cores next to a device; Slurm counts {on_node} on this node, \
-                 this machine has {found}, and those that Slurm gave this step are not among them; ask \
-                 the administrator to compare gres.conf with `berth topo`"
-            ),
-            Self::TooFew { near, found } => write!(
-                f,
-                "--near={near} requests {} devices for each task; this step has {found} on this \
-                 node; use a smaller number, or leave it out to divide them evenly",
-                near.each.unwrap_or(0)
-            ),
-            Self::TooSmall {
-                near,
-                task,
-                devices,
-                near_cpus,
-            } => write!(
-                f,
-                "--near={near} is strict; task {task} on this node does not fit next to {devices}: \
-                 this step has {near_cpus} usable CPUs there for all tasks of that place; use fewer \
-                 tasks or a smaller -c, or leave out strict"
-            ),
-        }
-    }
-}
-
-fn no_device(f: &mut fmt::Formatter<'_>, near: &Near, found: &str) -> fmt::Result {
-    let asked = match &near.what {
+fn device(what: &What) -> String {
+    match what {
         What::Gpu => "a GPU".into(),
         What::Network => "a network adapter".into(),
         What::Class(class) => format!("a device of PCI class {class:04x}"),
         What::Name(name) => format!("the device {}", repeated(name)),
         What::Nothing => "no device".into(),
-    };
-    write!(
-        f,
-        "--near={} requests cores next to {asked}; this node has none; it has {found}; name one of \
-         those, or leave --near out",
-        repeated(near)
-    )
+    }
 }

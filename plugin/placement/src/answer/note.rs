@@ -2,7 +2,7 @@
 //! and what to do.
 
 use crate::sets::count::{counted, either};
-use std::fmt;
+use derive_more::Display;
 
 use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::mapping_note::MappingNote;
@@ -11,9 +11,16 @@ use crate::answer::near_note::NearNote;
 use crate::answer::reserved_note::ReservedNote;
 
 /// Something the user should know although the step runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum Note {
     /// The step has fewer CPUs than tasks × `-c`.
+    #[display(
+        "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer tasks \
+         or a smaller -c",
+        counted(*tasks, "task"),
+        either(tasks, "requests", "request"),
+        either(tasks, "", " each")
+    )]
     CpusPerTaskShrunk {
         /// CPUs that each task requests.
         asked: u32,
@@ -25,6 +32,11 @@ pub enum Note {
         own: u32,
     },
     /// A limit on the number of tasks cannot hold for all of them.
+    #[display(
+        "{option}={limit} is requested, but the {tasks} tasks on this node do not fit within it; up to {most} \
+         tasks share one {}; use fewer tasks on this node or a larger limit",
+        if option.ends_with("core") { "core" } else { "socket" }
+    )]
     LimitExceeded {
         /// The option.
         option: &'static str,
@@ -36,6 +48,10 @@ pub enum Note {
         most: u32,
     },
     /// One task has fewer CPUs than the others, because the step's last core has no more.
+    #[display(
+        "each task requests {asked} CPUs, but task {task} on this node gets {given}, because no more are left \
+         together; use fewer tasks or a smaller -c"
+    )]
     TaskShort {
         /// The first such task, by its number on this node.
         task: u32,
@@ -45,6 +61,12 @@ pub enum Note {
         given: u32,
     },
     /// Tasks share CPUs although others of the step have no task.
+    #[display(
+        "some of the {tasks} tasks on this node share CPUs, and {} {} idle{}",
+        counted(*idle, unit),
+        either(idle, "stays", "stay"),
+        use_of_threads(*threads_per_core)
+    )]
     SharedWhileIdle {
         /// Tasks on this node.
         tasks: u32,
@@ -56,6 +78,13 @@ pub enum Note {
         threads_per_core: Option<u32>,
     },
     /// Tasks are bound to one socket or NUMA node although others of the step have no task.
+    #[display(
+        "some of the {tasks} tasks on this node are bound to the same {unit}, and {} of this step {} idle; use \
+         {}, which goes round the {unit}s",
+        counted(*idle, unit),
+        either(idle, "stays", "stay"),
+        if *unit == "socket" { "-m block:cyclic" } else { "--map-by numa" }
+    )]
     ObjectsIdle {
         /// Tasks on this node.
         tasks: u32,
@@ -65,6 +94,10 @@ pub enum Note {
         idle: u32,
     },
     /// Tasks share the cores that a `--binding=explicit:` names.
+    #[display(
+        "--binding={binding} names cores of the node, so the {tasks} tasks on this node share them; use \
+         --binding=linear:AMOUNT or striding: to give each task its own"
+    )]
     SharedExplicit {
         /// The `--binding` value.
         binding: String,
@@ -72,6 +105,10 @@ pub enum Note {
         tasks: u32,
     },
     /// The amount of a `--binding` gives a task fewer CPUs than `-c` requests.
+    #[display(
+        "-c requests {asked} CPUs for each task, but --binding={binding} gives only {given}; use a larger \
+         amount or a smaller -c"
+    )]
     BindingShort {
         /// The `--binding` value.
         binding: String,
@@ -81,6 +118,10 @@ pub enum Note {
         given: u32,
     },
     /// There are more tasks than CPUs, although nobody requested overcommit.
+    #[display(
+        "{tasks} tasks on this node share {}; use fewer tasks, or --overcommit if you want that",
+        counted(*own, "CPU")
+    )]
     MoreTasksThanCpus {
         /// Tasks on this node.
         tasks: u32,
@@ -90,6 +131,7 @@ pub enum Note {
     /// About a `--near`.
     Near(NearNote),
     /// A mapping gives less than it may seem to.
+    #[display("{}", less.about(asked))]
     Mapping {
         /// The options as they are typed.
         asked: String,
@@ -97,6 +139,10 @@ pub enum Note {
         less: MappingNote,
     },
     /// An even share is smaller than a hardware thread.
+    #[display(
+        "{tasks} tasks on this node share {}, so some of them run by turns; use fewer tasks on this node",
+        counted(*threads, "hardware thread")
+    )]
     SharedByTime {
         /// Tasks on this node.
         tasks: u32,
@@ -135,143 +181,13 @@ impl Note {
     }
 }
 
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CpusPerTaskShrunk {
-                asked,
-                given,
-                tasks,
-                own,
-            } => shrunk(f, (*asked, *given), *tasks, *own),
-            Self::LimitExceeded {
-                option,
-                limit,
-                tasks,
-                most,
-            } => limit_exceeded(f, (option, *limit), *tasks, *most),
-            Self::TaskShort { task, asked, given } => task_short(f, *task, *asked, *given),
-            Self::SharedWhileIdle {
-                tasks,
-                unit,
-                idle,
-                threads_per_core,
-            } => shared_while_idle(f, *tasks, (*idle, unit), *threads_per_core),
-            Self::ObjectsIdle { tasks, unit, idle } => objects_idle(f, *tasks, (*idle, unit)),
-            Self::SharedExplicit { binding, tasks } => write!(
-                f,
-                "--binding={binding} names cores of the node, so the {tasks} tasks on this node share them; \
-                 use --binding=linear:AMOUNT or striding: to give each task its own"
-            ),
-            Self::BindingShort {
-                binding,
-                asked,
-                given,
-            } => binding_short(f, binding, *asked, *given),
-            Self::MoreTasksThanCpus { tasks, own } => write!(
-                f,
-                "{tasks} tasks on this node share {}; use fewer tasks, or --overcommit if you want that",
-                counted(*own, "CPU")
-            ),
-            Self::Near(note) => note.fmt(f),
-            Self::Memory(note) => note.fmt(f),
-            Self::Cpuset(note) => note.fmt(f),
-            Self::Reserved(note) => note.fmt(f),
-            Self::Mapping { asked, less } => less.write(f, asked),
-            Self::SharedByTime { tasks, threads } => write!(
-                f,
-                "{tasks} tasks on this node share {}, so some of them run by turns; use fewer tasks on \
-                 this node",
-                counted(*threads, "hardware thread")
-            ),
-            Self::NotBound(text) => f.write_str(text),
-        }
-    }
-}
-
-fn shrunk(
-    f: &mut fmt::Formatter<'_>,
-    (asked, given): (u32, u32),
-    tasks: u32,
-    own: u32,
-) -> fmt::Result {
-    write!(
-        f,
-        "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer \
-         tasks or a smaller -c",
-        counted(tasks, "task"),
-        either(&tasks, "requests", "request"),
-        either(&tasks, "", " each")
-    )
-}
-
-fn task_short(f: &mut fmt::Formatter<'_>, task: u32, asked: u32, given: u32) -> fmt::Result {
-    write!(
-        f,
-        "each task requests {asked} CPUs, but task {task} on this node gets {given}, \
-         because no more are left together; use fewer tasks or a smaller -c"
-    )
-}
-
-fn binding_short(f: &mut fmt::Formatter<'_>, binding: &str, asked: u32, given: u32) -> fmt::Result {
-    write!(
-        f,
-        "-c requests {asked} CPUs for each task, but --binding={binding} gives only {given}; use a \
-         larger amount or a smaller -c"
-    )
-}
-
-fn limit_exceeded(
-    f: &mut fmt::Formatter<'_>,
-    (option, limit): (&str, u32),
-    tasks: u32,
-    most: u32,
-) -> fmt::Result {
-    let unit = match option.ends_with("core") {
-        true => "core",
-        false => "socket",
-    };
-    write!(
-        f,
-        "{option}={limit} is requested, but the {tasks} tasks on this node do not fit \
-         within it; up to {most} tasks share one {unit}; use fewer tasks on this node \
-         or a larger limit"
-    )
-}
-
-fn objects_idle(f: &mut fmt::Formatter<'_>, tasks: u32, (idle, unit): (u32, &str)) -> fmt::Result {
-    let instead = match unit {
-        "socket" => "-m block:cyclic",
-        _ => "--map-by numa",
-    };
-    write!(
-        f,
-        "some of the {tasks} tasks on this node are bound to the same {unit}, and {} of this step {} idle; \
-         use {instead}, which goes round the {unit}s",
-        counted(idle, unit),
-        either(&idle, "stays", "stay")
-    )
-}
-
-fn shared_while_idle(
-    f: &mut fmt::Formatter<'_>,
-    tasks: u32,
-    (idle, unit): (u32, &str),
-    threads_per_core: Option<u32>,
-) -> fmt::Result {
-    write!(
-        f,
-        "some of the {tasks} tasks on this node share CPUs, and {} {} idle",
-        counted(idle, unit),
-        either(&idle, "stays", "stay")
-    )?;
-    match threads_per_core {
-        Some(limit) => write!(
-            f,
+fn use_of_threads(limit: Option<u32>) -> String {
+    match limit {
+        Some(limit) => format!(
             ": only {} of each core may be used; use fewer tasks, or leave out --threads-per-core and \
              --hint=nomultithread",
             counted(limit, "hardware thread")
         ),
-        None => f.write_str("; use fewer tasks, or another -c or -m"),
+        None => "; use fewer tasks, or another -c or -m".into(),
     }
 }

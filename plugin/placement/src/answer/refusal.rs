@@ -2,7 +2,7 @@
 //! found and what to do; srun prints it.
 
 use crate::sets::count::{counted, either};
-use std::fmt;
+use derive_more::Display;
 
 use crate::answer::cpuset_refusal::CpusetRefusal;
 use crate::answer::mapping_refusal::MappingRefusal;
@@ -18,9 +18,10 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::LocalId;
 
 /// A refused request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum Refusal {
     /// A list names CPUs that the step does not own.
+    #[display("{}", names_others(asked, outside, own))]
     Outside {
         /// The requested value.
         asked: Mode,
@@ -30,6 +31,11 @@ pub enum Refusal {
         own: CpuSet,
     },
     /// A mode that numbers the whole host, on a part of one.
+    #[display(
+        "--cpu-bind={} numbers the CPUs of the whole node{} use --cpu-bind=cores or ldoms",
+        repeated(asked),
+        part_of_host(own, *narrowed)
+    )]
     NeedsWholeHost {
         /// The requested value.
         asked: Mode,
@@ -39,6 +45,9 @@ pub enum Refusal {
         narrowed: Option<Narrowed>,
     },
     /// A memory domain that does not exist.
+    #[display(
+        "--cpu-bind requests NUMA node {asked}; this node has NUMA nodes {found}; name one of those"
+    )]
     NoSuchDomain {
         /// The requested number.
         asked: u32,
@@ -46,10 +55,15 @@ pub enum Refusal {
         found: String,
     },
     /// Memory domains are requested, but the machine tree is unknown.
+    #[display(
+        "--cpu-bind requests NUMA nodes; berth does not know those of this node, because its machine file is \
+         missing; use --cpu-bind=sockets, and ask the administrator to run `berth discover`"
+    )]
     DomainsUnknown,
     /// The allocation has no CPU of this host.
     NothingOwned(NoCpu),
     /// The tasks do not fit.
+    #[display("{}", no_place(*why, *tasks, *cpus_per_task, *threads_per_core, own))]
     NoPlace {
         /// Why.
         why: NoPlace,
@@ -63,6 +77,7 @@ pub enum Refusal {
         own: CpuSet,
     },
     /// Two options both choose the CPUs.
+    #[display("{one} and {other} both choose the CPUs; drop one of them")]
     Contradiction {
         /// The one, as it is typed.
         one: String,
@@ -72,6 +87,7 @@ pub enum Refusal {
     /// A `--binding` cannot be served, and the site or the user makes that an error.
     BindingFailed(String),
     /// The machine has no such kind of cores, or the step owns none of them.
+    #[display("--core-kind={asked} is requested; {}", no_core_kind(*on_machine))]
     NoCoreKind {
         /// The requested kind.
         asked: Kind,
@@ -79,12 +95,16 @@ pub enum Refusal {
         on_machine: bool,
     },
     /// A task that would get no CPU: a zero mask in a list.
+    #[display(
+        "--cpu-bind gives task {_0} on this node an empty mask; every task needs a CPU; name one"
+    )]
     EmptyMask(LocalId),
     /// A cpuset that cannot be had.
     Cpuset(CpusetRefusal),
     /// A `--near` that cannot be served.
     Near(NearRefusal),
     /// A mapping that cannot be served.
+    #[display("{asked}: {why}")]
     Mapping {
         /// The options as they are typed.
         asked: String,
@@ -94,6 +114,7 @@ pub enum Refusal {
     /// The `--mem-bind` cannot be served.
     Memory(MemoryRefusal),
     /// The launch request has no task for this host.
+    #[display("the launch request has no task for this node; nothing can be bound")]
     NoTasks,
 }
 
@@ -109,13 +130,24 @@ pub enum Narrowed {
 }
 
 /// Why a step has no CPU of this host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum NoCpu {
     /// Its credential names none.
+    #[display(
+        "this step owns no CPU of this node; slurmctld and slurmd disagree about the node: the administrator \
+         should compare `slurmd -C` with slurm.conf"
+    )]
     Credential,
     /// `--thread-spec` keeps so many hardware threads, and these are all.
+    #[display(
+        "--thread-spec={_0} leaves this step no CPU of this node; use a smaller --thread-spec"
+    )]
     Specialised(u32),
     /// It was given CPUs by number, and this host has none of them.
+    #[display(
+        "this step's CPUs ({}) are not on this node, which has {node}; name CPUs of this node",
+        repeated(named)
+    )]
     NotHere {
         /// The numbers.
         named: CpuSet,
@@ -187,130 +219,35 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Outside {
-                asked,
-                outside,
-                own,
-            } => names_others(f, asked, outside, own),
-            Self::NeedsWholeHost {
-                asked,
-                own,
-                narrowed,
-            } => needs_whole_host(f, asked, own, *narrowed),
-            Self::NoSuchDomain { asked, found } => write!(
-                f,
-                "--cpu-bind requests NUMA node {asked}; this node has NUMA nodes {found}; name \
-                 one of those"
-            ),
-            Self::DomainsUnknown => f.write_str(
-                "--cpu-bind requests NUMA nodes; berth does not know those of this node, because \
-                 its machine file is missing; use --cpu-bind=sockets, and ask the administrator \
-                 to run `berth discover`",
-            ),
-            Self::NothingOwned(why) => nothing_owned(f, why),
-            Self::NoPlace {
-                why,
-                tasks,
-                cpus_per_task,
-                threads_per_core,
-                own,
-            } => no_place(f, *why, *tasks, *cpus_per_task, *threads_per_core, own),
-            Self::Contradiction { one, other } => contradiction(f, one, other),
-            Self::Cpuset(why) => why.fmt(f),
-            Self::Near(why) => why.fmt(f),
-            Self::BindingFailed(text) => f.write_str(text),
-            Self::NoCoreKind { asked, on_machine } => no_core_kind(f, *asked, *on_machine),
-            Self::EmptyMask(task) => write!(
-                f,
-                "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU; name \
-                 one"
-            ),
-            Self::Mapping { asked, why } => write!(f, "{asked}: {why}"),
-            Self::Memory(why) => why.fmt(f),
-            Self::NoTasks => {
-                f.write_str("the launch request has no task for this node; nothing can be bound")
-            }
-        }
-    }
-}
-
-fn contradiction(f: &mut fmt::Formatter<'_>, one: &str, other: &str) -> fmt::Result {
-    write!(
-        f,
-        "{one} and {other} both choose the CPUs; drop one of them"
+fn names_others(asked: &Mode, outside: &CpuSet, own: &CpuSet) -> String {
+    let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
+    format!(
+        "--cpu-bind={} names {} {}; this step owns {} {} on this node; name only those, or let --cpu-bind=cores choose",
+        repeated(asked),
+        noun(outside),
+        repeated(outside),
+        noun(own),
+        repeated(own)
     )
 }
 
-fn nothing_owned(f: &mut fmt::Formatter<'_>, why: &NoCpu) -> fmt::Result {
-    match why {
-        NoCpu::Credential => f.write_str(
-            "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
-             node: the administrator should compare `slurmd -C` with slurm.conf",
-        ),
-        NoCpu::Specialised(count) => write!(
-            f,
-            "--thread-spec={count} leaves this step no CPU of this node; use a smaller --thread-spec"
-        ),
-        NoCpu::NotHere { named, node } => write!(
-            f,
-            "this step's CPUs ({}) are not on this node, which has {node}; name CPUs of this node",
-            repeated(named)
-        ),
-    }
-}
-
-fn needs_whole_host(
-    f: &mut fmt::Formatter<'_>,
-    asked: &Mode,
-    own: &CpuSet,
-    narrowed: Option<Narrowed>,
-) -> fmt::Result {
-    let asked = repeated(asked);
-    write!(f, "--cpu-bind={asked} numbers the CPUs of the whole node")?;
+fn part_of_host(own: &CpuSet, narrowed: Option<Narrowed>) -> String {
     match narrowed {
-        Some(Narrowed::Kind(kind)) => write!(
-            f,
+        Some(Narrowed::Kind(kind)) => format!(
             ", and --core-kind={kind} leaves this step CPUs {own}; leave out --core-kind, or"
         ),
-        Some(Narrowed::Cpuset) => write!(
-            f,
-            ", and the job's --cpuset leaves this step CPUs {own}; leave out --cpuset, or"
-        ),
-        Some(Narrowed::Reserved) => write!(
-            f,
+        Some(Narrowed::Cpuset) => {
+            format!(", and the job's --cpuset leaves this step CPUs {own}; leave out --cpuset, or")
+        }
+        Some(Narrowed::Reserved) => format!(
             ", and this site keeps some of them free (reserved), so this step has CPUs {own};"
         ),
-        None => write!(
-            f,
-            "; this step owns only CPUs {own} on this node; add --exclusive, or"
-        ),
-    }?;
-    f.write_str(" use --cpu-bind=cores or ldoms")
+        None => format!("; this step owns only CPUs {own} on this node; add --exclusive, or"),
+    }
 }
 
-fn names_others(
-    f: &mut fmt::Formatter<'_>,
-    asked: &Mode,
-    outside: &CpuSet,
-    own: &CpuSet,
-) -> fmt::Result {
-    let asked = repeated(asked);
-    let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
-    let (cpus, noun) = (noun(outside), noun(own));
-    let (outside, own) = (repeated(outside), repeated(own));
-    write!(
-        f,
-        "--cpu-bind={asked} names {cpus} {outside}; this step owns {noun} {own} on this node; \
-         name only those, or let --cpu-bind=cores choose"
-    )
-}
-
-fn no_core_kind(f: &mut fmt::Formatter<'_>, asked: Kind, on_machine: bool) -> fmt::Result {
-    write!(f, "--core-kind={asked} is requested; ")?;
-    f.write_str(match on_machine {
+fn no_core_kind(on_machine: bool) -> &'static str {
+    match on_machine {
         true => {
             "this step owns no such core on this node; use --core-kind=any, or a larger allocation"
         }
@@ -319,42 +256,36 @@ fn no_core_kind(f: &mut fmt::Formatter<'_>, asked: Kind, on_machine: bool) -> fm
              efficiency cores out, as it does without SlurmdParameters=allow_ecores (`berth topo` shows \
              the kinds); leave --core-kind out"
         }
-    })
+    }
 }
 
 fn no_place(
-    f: &mut fmt::Formatter<'_>,
     why: NoPlace,
     tasks: u32,
     cpus_per_task: u32,
     threads_per_core: Option<u32>,
     own: &CpuSet,
-) -> fmt::Result {
+) -> String {
     let count = own.count();
     match why {
-        NoPlace::TooManyTasks if cpus_per_task > 1 => write!(
-            f,
+        NoPlace::TooManyTasks if cpus_per_task > 1 => format!(
             "{tasks} tasks request {cpus_per_task} CPUs each; this step owns {count} on this node ({own}), \
              which is not even one for each; use fewer tasks or --overcommit"
         ),
-        NoPlace::TooManyTasks => write!(
-            f,
-            "{tasks} tasks request one CPU each; this step owns {count} on this node ({own}); use \
-             fewer tasks or --overcommit"
+        NoPlace::TooManyTasks => format!(
+            "{tasks} tasks request one CPU each; this step owns {count} on this node ({own}); use fewer tasks or \
+             --overcommit"
         ),
-        NoPlace::ThreadsPerCore { needed } => write!(
-            f,
+        NoPlace::ThreadsPerCore { needed } => format!(
             "a task of {} with {} of each core needs {}; this step owns {count} on this node ({own}); \
              use a smaller -c or more threads per core",
             counted(cpus_per_task, "CPU"),
             counted(threads_per_core.unwrap_or(1), "thread"),
             counted(needed, "CPU")
         ),
-        NoPlace::Stuck => write!(
-            f,
+        NoPlace::Stuck => format!(
             "{} of {} cannot be placed on CPUs {own} within the limits given (--threads-per-core, \
-             --ntasks-per-core, --ntasks-per-socket); loosen one of them, use a smaller -c, or \
-             --overcommit",
+             --ntasks-per-core, --ntasks-per-socket); loosen one of them, use a smaller -c, or --overcommit",
             counted(tasks, "task"),
             counted(cpus_per_task, "CPU")
         ),

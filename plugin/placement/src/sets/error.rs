@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 use crate::sets::cpuset::MAX_CPUS;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::MAX_DEVICES;
@@ -53,13 +55,20 @@ impl fmt::Display for TextError {
 impl std::error::Error for TextError {}
 
 /// A machine that cannot exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum MachineError {
     /// There is no hardware thread.
+    #[display("the machine description has no CPU; check the file or the synthetic string")]
     NoCpu,
     /// One CPU number stands in two cores.
+    #[display(
+        "the machine description has CPU {_0} in two cores; it was edited or cut: export it again with lstopo"
+    )]
     CpuTwice(CpuId),
     /// One CPU stands in two objects of one kind.
+    #[display(
+        "the machine description has CPU {cpu} in two {what}; it was edited or cut: export it again with lstopo"
+    )]
     Shared {
         /// The CPU.
         cpu: CpuId,
@@ -67,42 +76,17 @@ pub enum MachineError {
         what: &'static str,
     },
     /// The distances are not one for each two NUMA nodes.
+    #[display(
+        "the machine description has {nodes} NUMA nodes and not one distance for each two of them; it was \
+         edited or cut: export it again with lstopo"
+    )]
     Distances {
         /// NUMA nodes.
         nodes: usize,
     },
     /// There are more devices than any node has.
+    #[display("the machine description has {_0} devices, and {MAX_DEVICES} is the limit")]
     TooManyDevices(usize),
-}
-
-impl fmt::Display for MachineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoCpu => write!(
-                f,
-                "the machine description has no CPU; check the file or the synthetic string"
-            ),
-            Self::CpuTwice(cpu) => write!(
-                f,
-                "the machine description has CPU {cpu} in two cores; \
-                 it was edited or cut: export it again with lstopo"
-            ),
-            Self::Shared { cpu, what } => write!(
-                f,
-                "the machine description has CPU {cpu} in two {what}; \
-                 it was edited or cut: export it again with lstopo"
-            ),
-            Self::Distances { nodes } => write!(
-                f,
-                "the machine description has {nodes} NUMA nodes and not one distance for each two of \
-                 them; it was edited or cut: export it again with lstopo"
-            ),
-            Self::TooManyDevices(count) => write!(
-                f,
-                "the machine description has {count} devices, and {MAX_DEVICES} is the limit"
-            ),
-        }
-    }
 }
 
 impl std::error::Error for MachineError {}

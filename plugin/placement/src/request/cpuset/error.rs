@@ -3,22 +3,39 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 use crate::request::cpuset::attributes::Attribute;
 use crate::request::cpuset::keyword::Keyword;
 use crate::sets::limits::{CPUSET_BYTES, MAX_ENTRIES};
 
 /// A wrong `--cpuset`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum CpusetError {
     /// It is longer than anything that is read.
+    #[display(
+        "the cpuset request is longer than {CPUSET_BYTES} bytes; write ranges such as 0-63 in its lists"
+    )]
     TooLong,
     /// It has no word at all.
+    #[display(
+        "the cpuset request is empty; CPUSET[] requests a cpuset of all CPUs that the job has on a node"
+    )]
     Empty,
     /// Its brackets are wrong.
+    #[display(
+        "the brackets of \"{_0}\" are wrong; write CPUSET[KEYWORD=VALUE;…], or the part between the brackets \
+         alone"
+    )]
     Brackets(String),
     /// A part is not `KEYWORD=VALUE`.
+    #[display(
+        "\"{_0}\" is not KEYWORD=VALUE; a ; stands between two of them; {}",
+        keywords(None)
+    )]
     NoEquals(String),
     /// There is no such keyword.
+    #[display("there is no keyword \"{found}\" in a cpuset request; {}", keywords(*nearest))]
     UnknownKeyword {
         /// The word.
         found: String,
@@ -26,8 +43,10 @@ pub enum CpusetError {
         nearest: Option<&'static str>,
     },
     /// A keyword stands twice.
+    #[display("{_0} stands twice; write it once")]
     Twice(Keyword),
     /// A value is not what may stand behind its keyword.
+    #[display("\"{found}\" cannot stand behind {keyword}=; write {}", keyword.values())]
     Value {
         /// The keyword.
         keyword: Keyword,
@@ -35,8 +54,13 @@ pub enum CpusetError {
         found: String,
     },
     /// A list names more CPUs than any node has, repeats counted.
+    #[display("{_0} names more than {MAX_ENTRIES} numbers, repeats counted; write a shorter list")]
     LongList(Keyword),
     /// There is no such attribute.
+    #[display(
+        "there is no attribute \"{found}\" for CPUSET_OPTIONS; {}",
+        attributes(found, *nearest)
+    )]
     UnknownAttribute {
         /// The word.
         found: String,
@@ -44,8 +68,12 @@ pub enum CpusetError {
         nearest: Option<&'static str>,
     },
     /// A cpuset that the site defines is requested without a name.
+    #[display(
+        "CPUSET_TYPE=static requests a cpuset that the site defines; write its name too, as in CPUSET_NAME=MYSET"
+    )]
     NoName,
     /// Two words do not go together.
+    #[display("{one} and {other} do not go together; {instead}")]
     Together {
         /// The one.
         one: String,
@@ -55,6 +83,10 @@ pub enum CpusetError {
         instead: &'static str,
     },
     /// The list of candidates is shorter than the number of CPUs.
+    #[display(
+        "CPU_LIST names {listed} CPUs, and the cpuset needs {ncpus} on each node; list at least as many, or \
+         request fewer"
+    )]
     FewCandidates {
         /// Listed CPUs.
         listed: u32,
@@ -77,91 +109,23 @@ impl CpusetError {
     }
 }
 
-const NO_NAME: &str = "CPUSET_TYPE=static requests a cpuset that the site defines; write its name too, as \
-                       in CPUSET_NAME=MYSET";
-
-impl fmt::Display for CpusetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(
-                f,
-                "the cpuset request is longer than {CPUSET_BYTES} bytes; write ranges such as 0-63 in its lists"
-            ),
-            Self::Empty => f.write_str(
-                "the cpuset request is empty; CPUSET[] requests a cpuset of all CPUs that the job has \
-                 on a node",
-            ),
-            Self::Brackets(found) => write!(
-                f,
-                "the brackets of \"{found}\" are wrong; write CPUSET[KEYWORD=VALUE;…], or the part \
-                 between the brackets alone"
-            ),
-            Self::NoEquals(found) => {
-                write!(f, "\"{found}\" is not KEYWORD=VALUE; a ; stands between two of them; ")?;
-                one_of(f, None, "keywords", &Keyword::ALL.map(Keyword::word))
-            }
-            Self::UnknownKeyword { found, nearest } => {
-                write!(f, "there is no keyword \"{found}\" in a cpuset request; ")?;
-                one_of(f, *nearest, "keywords", &Keyword::ALL.map(Keyword::word))
-            }
-            Self::Twice(keyword) => write!(f, "{keyword} stands twice; write it once"),
-            Self::Value { keyword, found } => write!(
-                f,
-                "\"{found}\" cannot stand behind {keyword}=; write {}",
-                keyword.values()
-            ),
-            Self::LongList(keyword) => write!(
-                f,
-                "{keyword} names more than {MAX_ENTRIES} numbers, repeats counted; write a shorter list"
-            ),
-            Self::UnknownAttribute { found, nearest } => unknown_attribute(f, found, *nearest),
-            Self::NoName => f.write_str(NO_NAME),
-            Self::Together {
-                one,
-                other,
-                instead,
-            } => write!(f, "{one} and {other} do not go together; {instead}"),
-            Self::FewCandidates { listed, ncpus } => few_candidates(f, *listed, *ncpus),
-        }
-    }
+fn keywords(nearest: Option<&str>) -> String {
+    one_of(nearest, "keywords", &Keyword::ALL.map(Keyword::word))
 }
 
-fn unknown_attribute(
-    f: &mut fmt::Formatter<'_>,
-    found: &str,
-    nearest: Option<&str>,
-) -> fmt::Result {
-    write!(f, "there is no attribute \"{found}\" for CPUSET_OPTIONS; ")?;
+fn attributes(found: &str, nearest: Option<&str>) -> String {
     match found.contains(',') {
-        true => f.write_str("a | stands between two attributes"),
-        false => one_of(
-            f,
-            nearest,
-            "attributes",
-            &Attribute::ALL.map(Attribute::word),
-        ),
+        true => "a | stands between two attributes".into(),
+        false => one_of(nearest, "attributes", &Attribute::ALL.map(Attribute::word)),
     }
 }
 
 /// The word that was probably meant, or all of them.
-fn one_of(
-    f: &mut fmt::Formatter<'_>,
-    nearest: Option<&str>,
-    what: &str,
-    all: &[&str],
-) -> fmt::Result {
+fn one_of(nearest: Option<&str>, what: &str, all: &[&str]) -> String {
     match nearest {
-        Some(word) => write!(f, "the nearest is {word}"),
-        None => write!(f, "the {what} are {}", all.join(", ")),
+        Some(word) => format!("the nearest is {word}"),
+        None => format!("the {what} are {}", all.join(", ")),
     }
-}
-
-fn few_candidates(f: &mut fmt::Formatter<'_>, listed: u32, ncpus: u32) -> fmt::Result {
-    write!(
-        f,
-        "CPU_LIST names {listed} CPUs, and the cpuset needs {ncpus} on each node; list at least as many, \
-         or request fewer"
-    )
 }
 
 impl std::error::Error for CpusetError {}

@@ -1,10 +1,10 @@
 //! A mapping that cannot be read, or whose options contradict each other: what was found, and what
 //! to write instead. The text is bounded, and a user's control characters do not reach a terminal.
 
-use std::fmt;
+use derive_more::Display;
 
 /// A wrong `--map-by`, `--rank-by` or `--bind-to`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub struct MappingError(String);
 
 /// The characters before the wrong place that are shown, and all that are.
@@ -35,12 +35,6 @@ impl MappingError {
     /// The options do not go together.
     pub(super) fn together(why: String) -> Self {
         Self(why)
-    }
-}
-
-impl fmt::Display for MappingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
