@@ -82,7 +82,7 @@ fn public_records_are_laid_out_as_the_headers_say() {
 
 #[test]
 fn spank_items_keep_their_numbers() {
-    // The numbers that SPANK wrappers with pre-generated bindings rely on; they only ever grew.
+    // SPANK wrappers with pre-generated bindings rely on these numbers; Slurm only appended new ones.
     let items = [
         h::S_JOB_UID,
         h::S_JOB_ID,

@@ -1,6 +1,5 @@
-//! A library of C that changes one answer of the system or of Slurm, for the programs
-//! that are started with it in `LD_PRELOAD`. What cannot be provoked from outside is
-//! provoked so, with every other part real.
+//! A C library that changes one result of the system or of Slurm for programs started with it in `LD_PRELOAD`. It
+//! causes what a test cannot cause otherwise; all else is real.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -53,7 +53,7 @@ fn ask(cluster: &Cluster, line: &PageLine, script: &str) -> Option<Done> {
     // Whole nodes are a job's: srun's own --exclusive is about its step too.
     let is_jobs = line.command == "options" && has("--exclusive") && has("--cpuset");
     let is_batch = is_jobs || ["sbatch", "#SBATCH"].contains(&line.command.as_str());
-    // salloc cannot be asked.
+    // salloc has no --test-only.
     let command = match line.command.as_str() {
         _ if is_batch => "sbatch",
         "srun" | "options" => "srun",

@@ -70,12 +70,12 @@ fn the_example_as_it_stands() {
     let of_sessions = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
     let is_nice = !of_sessions.is_ok_and(|on| on.trim() == "1");
     assert_eq!(is_told, !is_nice, "{done:#?}");
-    // So is salloc's own shell.
+    // salloc's own shell gets the pool's variables too.
     let done = cluster.run("salloc", &["-pmulti8", "-n1", "-c4"]);
     assert_eq!(done.stdout.trim(), "interactive 4,", "{done:#?}");
-    // A member can go out; no option gets anybody in.
+    // `--pool=none` takes a job out of its pool; no option puts one in.
     let done = told(&cluster, &["-pmulti8", "--pool=none", "-n1"]);
-    // srun says so itself where it has to wait for the job before.
+    // srun may report its own wait, so only berth's lines count.
     let is_quiet = !done.stderr.contains("berth");
     assert_eq!((done.stdout.trim(), is_quiet), (",", true), "{done:#?}");
     let done = cluster.srun(&["-pmulti8", "--pool=multi8", "-n1", "true"]);

@@ -79,13 +79,13 @@ fn text(words: &[String]) -> Result<Vec<u8>, Failure> {
     .map_err(|why| Unreadable(why).into())
 }
 
-/// Reads it to its end, if it has one soon.
+/// Reads it to its end; more than [`MOST`] bytes are refused.
 fn bounded(name: &str, from: impl Read) -> io::Result<Result<Vec<u8>, String>> {
     let mut bytes = Vec::new();
     let count = from.take(MOST + 1).read_to_end(&mut bytes)? as u64;
     Ok(match count > MOST {
         true => Err(format!(
-            "{name} has more than {MOST} bytes; no batch script has"
+            "{name} has more than {MOST} bytes, too many for a batch script"
         )),
         false => Ok(bytes),
     })

@@ -113,7 +113,7 @@ fn pages_show_what_the_command_prints() {
         compare(path, &renewed(&page))
     });
     let pictures = PICTURES.iter().map(|(name, options)| {
-        // What stands on stderr does not belong to the picture: browsers refuse text behind its end.
+        // What stands on stderr does not belong to the picture: browsers refuse text after its end.
         let picture = run(&format!("berth {options} 2> /dev/null"));
         assert!(picture.trim_end().ends_with("</svg>"), "{name}");
         compare(&root().join(name), &picture)

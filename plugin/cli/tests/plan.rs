@@ -381,7 +381,7 @@ fn cores_of_pools_are_left_to_them() {
     assert_eq!(cpus("--binding=auto"), "4-7\n");
     let why = line("--binding=auto", &["--explain"]).stdout;
     assert!(
-        why.contains("4 cores of jobs in pools stay out of it"),
+        why.contains("auto leaves out 4 cores of jobs in pools"),
         "{why}"
     );
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// There is no command in any of the usual places.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "no command berth was found (tried {tried}); install it there, or set command= in \
+    "the command berth was not found (tried {tried}); install it in one of these, or set command= in \
      plugstack.conf", tried = listed(.0)
 )]
 pub struct NoCommand(pub Vec<PathBuf>);

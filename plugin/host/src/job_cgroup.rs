@@ -69,7 +69,7 @@ impl JobPlace {
         Self::first(|name| Place::in_hierarchy(0, mounts, name).ok(), controller)
     }
 
-    /// In the controller's hierarchy; where Slurm leaves that alone, in the unified one, or in another of version 1.
+    /// Tries the controller's hierarchy, then the unified one, then others of version 1.
     fn first(place: impl Fn(&str) -> Option<Place>, controller: &str) -> Option<Self> {
         let mut all = [controller, "", "cpuset", "memory", "freezer"].into_iter();
         all.find_map(|name| Self::of(&place(name)?))
@@ -120,8 +120,8 @@ fn is_sluid(name: &str) -> bool {
     })
 }
 
-/// The CPUs to which a cgroup confines its processes; `None` where nobody has set any. In version 1
-/// every folder has a list; it says something only if it is shorter than the root's.
+/// The CPUs to which a cgroup confines its processes; `None` where nobody has set any. In version 1 every folder has a
+/// list; it confines only if it differs from the root's.
 fn confining(place: &Place) -> Option<CpuSet> {
     let folder = place.path();
     let list = |folder: &Path, name: &str| {

@@ -77,7 +77,7 @@ impl Key {
     /// # Errors
     /// A directory that cannot be made, written or trusted.
     pub fn keep(&self, dir: &StateDir) -> io::Result<bool> {
-        // Whoever can read or write the file does not matter here.
+        // Who can read or write the file does not matter here.
         let found = open(dir).and_then(text);
         if found.is_ok_and(|text| parse(&text) == Some(*self)) {
             return Ok(false);

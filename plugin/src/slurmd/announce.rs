@@ -151,7 +151,7 @@ fn report(written: Result<(), String>) {
     if let Err(why) = &written
         && last.as_ref() != Some(why)
     {
-        log::warn!("berth doctor will not know this slurmd: {why}");
+        log::warn!("berth doctor cannot show this slurmd's state: {why}");
     }
     *last = written.err();
 }

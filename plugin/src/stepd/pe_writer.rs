@@ -65,7 +65,7 @@ impl Place {
                 // SAFETY: the name is a C string. What is not there cannot be removed.
                 unsafe { libc::unlinkat(folder.0, name.as_ptr(), 0) };
             }
-            // SAFETY: as above; a folder with something in it stays.
+            // SAFETY: the path is a C string. rmdir fails on a full folder.
             unsafe { libc::rmdir(self.folder.as_ptr()) };
         }
         done
@@ -149,7 +149,7 @@ struct Chunks<'a> {
     file: &'a Fd,
     bytes: [u8; CHUNK],
     used: usize,
-    /// Bytes that may still come.
+    /// Bytes left of the file's limit.
     left: usize,
     /// Why it failed, if it did.
     errno: i32,

@@ -255,7 +255,7 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
         }
     }
 
-    /// The memory in brackets behind a level, for one of its objects.
+    /// The memory in brackets after a level, for one object of it.
     fn memory_at(&mut self, place: usize, cpus: &CpuSet) -> Vec<Object<'static>> {
         let places = self.description.memory.iter();
         let count = places.filter(|behind| **behind == place).count();

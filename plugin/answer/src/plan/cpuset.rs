@@ -211,7 +211,7 @@ fn rejected(what: &Rejected) -> String {
         }
         Rejected::PartOfNode(node) => format!("NUMA node {node}: the job does not own it whole"),
         Rejected::Radius { radius, holds } => format!(
-            "radius {radius}: one cpuset of it has {} at the most",
+            "radius {radius}: a cpuset of this radius has at most {}",
             counted(*holds, "CPU")
         ),
     }

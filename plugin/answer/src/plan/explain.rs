@@ -233,7 +233,7 @@ fn share_why(binding: &Binding, out: SharedOut) -> String {
     let left_out = match out.left_out {
         0 => String::new(),
         some => format!(
-            "; {} of jobs in pools stay out of it",
+            "; auto leaves out {} of jobs in pools",
             counted(some, "core")
         ),
     };

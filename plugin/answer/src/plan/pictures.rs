@@ -66,7 +66,7 @@ fn below(of: Answered<'_>) -> Vec<String> {
     ]
 }
 
-/// What the plans could not give as it was requested, and CPUs that tasks share without need.
+/// What was requested but not given, and CPUs that tasks share needlessly.
 fn warnings(of: Answered<'_>) -> Vec<String> {
     let shared = shared(of).map(|text| format!("shared: {text}"));
     let mut texts: Vec<String> = shared.into_iter().collect();

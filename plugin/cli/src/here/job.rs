@@ -27,7 +27,7 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
     });
     let why = match (&asked, &by_slurmctld) {
         (Err(why), _) => why.clone(),
-        (Ok(_), None) => format!("job {id} has no cores on this host"),
+        (Ok(_), None) => format!("job {id} has no cores on this node"),
         (Ok(_), Some(_)) => String::new(),
     };
     Some(OwnJob {
@@ -67,7 +67,7 @@ pub(super) fn gpus(job: &OwnJob, node: Option<&BerthNode>) -> Result<GpusOfJob, 
     let mut nodes = asked.into_iter();
     let here = nodes.find(|found| Some(&found.name) == name.as_ref());
     here.map(|found| found.gpus)
-        .ok_or_else(|| format!("job {} has no cores on this host", job.id))
+        .ok_or_else(|| format!("job {} has no cores on this node", job.id))
 }
 
 fn number(name: &str) -> Option<u32> {

@@ -22,7 +22,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Makes it, with these sets, and moves the process there. Whatever fails, nothing of it stays.
+    /// Makes it with these sets, and moves the process there. If anything fails, it is removed.
     ///
     /// # Errors
     /// [`FenceError`]
@@ -49,7 +49,7 @@ impl Child {
             .and_then(|()| fence.cpus(&own, above.version, trace))
             .and_then(|()| child.take_in(&own, pid, mounts, trace))
             .inspect_err(|_| {
-                // It is back where Slurm put it, or was never here.
+                // Moves the process back, if it was moved at all.
                 let _ = leaf.write(PROCESSES, &pid.to_string());
                 let _ = leaf.remove(&text);
             })?;
@@ -106,7 +106,7 @@ impl Child {
     }
 }
 
-/// A new folder of v1 is empty, and nobody can enter it: it gets what the one above has.
+/// A new v1 cgroup has no CPUs and takes no process until it has its parent's.
 fn copied(leaf: &Folder, own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     FILES
         .iter()

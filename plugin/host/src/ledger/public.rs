@@ -14,7 +14,7 @@ use crate::state::StateDir;
 /// Its name in the state directory.
 pub const NAME: &str = "topology";
 const MODE: u32 = 0o644;
-/// The most times that it is written again because the ledger has changed meanwhile.
+/// The most rewrites of the file while the ledger keeps changing.
 const MOST_TURNS: u32 = 100;
 
 /// The lines for a node whose bound steps use these CPUs.

@@ -26,7 +26,7 @@ pub enum NearNote {
     },
     /// hwloc knows no place for these devices.
     #[display(
-        "this machine does not say which cores are next to {_0}; tasks near them share all cores; ask the \
+        "hwloc does not know which cores are next to {_0}; tasks with these devices share all cores; ask the \
          administrator to look at `berth topo`"
     )]
     NoPlaceKnown(String),

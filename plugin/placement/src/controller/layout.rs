@@ -126,7 +126,7 @@ fn in_turns(room: &[u32], tasks: u32) -> Vec<u32> {
     counts
 }
 
-/// `,Pack`: every node gets one task, then node after node is filled; the rest goes to every node.
+/// `,Pack`: every node gets one task, then nodes are filled one by one; the excess is spread evenly.
 fn packed(room: &[u32], tasks: u32) -> Vec<u32> {
     let mut counts = vec![0; room.len()];
     let mut left = tasks;
@@ -146,8 +146,7 @@ fn packed(room: &[u32], tasks: u32) -> Vec<u32> {
     counts
 }
 
-/// `plane=SIZE`: every node gets one task, then planes while there is room; the rest goes
-/// everywhere.
+/// `plane=SIZE`: every node gets one task, then planes while it has room; when all are full, planes again.
 fn in_planes(room: &[u32], tasks: u32, size: u32) -> Vec<u32> {
     let mut counts = vec![0; room.len()];
     let (mut left, mut first, mut full) = (tasks, true, false);

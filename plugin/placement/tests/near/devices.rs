@@ -211,7 +211,7 @@ fn devices_without_a_place_are_near_everything() {
         "01 (unknown) 02 (unknown)"
     );
     let told = notes(&node, &ask("n=2 near=gpu"));
-    assert!(told[0].starts_with("this machine does not say which cores are next to 0000:01:00.0"));
+    assert!(told[0].starts_with("hwloc does not know which cores are next to 0000:01:00.0"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) struct Wanted {
     pub best: u32,
 }
 
-/// Candidates, by the nodes' positions in the cluster.
+/// What each node offers the job, by its position in the cluster.
 pub(super) struct Candidates<'a> {
     pub cluster: &'a Cluster,
     pub job: &'a Details,
@@ -21,7 +21,7 @@ pub(super) struct Candidates<'a> {
     pub offers: Vec<u32>,
 }
 
-/// What is still due while nodes are taken.
+/// What the job still needs while nodes are chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub cpus: i64,

@@ -45,7 +45,7 @@ pub enum CpusetError {
     /// A keyword stands twice.
     #[display("{_0} stands twice; write it once")]
     Twice(Keyword),
-    /// A value is not what may stand behind its keyword.
+    /// A value is not what may stand after its keyword.
     #[display("\"{found}\" cannot stand behind {keyword}=; write {}", keyword.values())]
     Value {
         /// The keyword.

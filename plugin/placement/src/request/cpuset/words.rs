@@ -64,7 +64,7 @@ impl Words {
     }
 
     /// The words that hold: mandatory ones over the job's, the job's over default ones, keyword by
-    /// keyword, where the job [takes](Self::takes_default) these. A keyword with nothing behind its `=` takes a
+    /// keyword, where the job [takes](Self::takes_default) these. A keyword with nothing after its `=` takes a
     /// lower one away.
     #[must_use]
     pub fn merge(mandatory: &Self, job: &Self, default: &Self) -> Self {

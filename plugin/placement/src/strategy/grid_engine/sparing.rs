@@ -1,5 +1,5 @@
-//! A `--binding` keeps off the cores of pools, and a pool job's then off those of bindings, as far as it finds others.
-//! In: the host's cores. Out: positions for each taker, on the cores that fewest others use. Pure.
+//! A `--binding` avoids cores of pools if it can; a pool job's also avoids cores of bindings.
+//! In: the host's cores. Out: positions for each task (`host:`: for all), on cores with fewest others. Pure.
 
 use std::cmp::Reverse;
 
@@ -8,8 +8,8 @@ use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 /// Each taker's positions.
 type Positions = Vec<Vec<usize>>;
 
-/// The positions that a strategy finds on the cores that nobody uses, and on as few others as it needs. Where it uses
-/// no fewer of them so than by its own choice among all, that choice holds.
+/// What a strategy finds on unused cores and as few used ones as possible. If that saves no used core, the strategy's
+/// own choice is kept.
 ///
 /// # Errors
 /// Why it finds none among all.
@@ -23,7 +23,7 @@ pub fn choose(
     }
     let used = used(cores);
     let beside = |open: usize| strategy(&cores.without(used.get(open..).unwrap_or_default()));
-    // Most steps need none of them; then a search by halves.
+    // Most steps need no used core, so that is tried first; then a binary search.
     let (mut few, mut enough, mut open) = (0, used.len(), 0);
     let mut found = by_itself.clone();
     while few < enough {
@@ -41,8 +41,7 @@ pub fn choose(
 /// The most cores that are closed again one by one.
 const TRIES: usize = 64;
 
-/// Cores at a distance may need a later one, and so none of the earlier ones. Where all that nobody uses are taken too,
-/// none is needless.
+/// Closes used cores again that are not needed, for example by `striding`. If all open cores are taken, all are needed.
 fn without_the_needless(
     cores: &Cores,
     (used, open): (&[usize], usize),
@@ -75,8 +74,7 @@ fn price(cores: &Cores, found: &[Vec<usize>]) -> (usize, usize) {
     })
 }
 
-/// Positions that others use: those of bindings alone, then those of the fewest pool jobs, and of them those of the fewest
-/// bindings; first where most neighbours are nobody's.
+/// Used positions, the best first: fewest pool jobs, then fewest bindings, then most unused cores on the socket.
 fn used(cores: &Cores) -> Vec<usize> {
     let nobodys = |socket: u32| {
         let of_socket = cores.free_of(socket as usize).into_iter();

@@ -6,14 +6,14 @@ use crate::request::mapping::{BindLevel, Mapping, RankBy, Target};
 use crate::request::object_kind::ObjectKind;
 use crate::strategy::mapping::share::Share;
 
-/// With so few tasks a mapping without objects binds to CPUs.
+/// Up to this many tasks a mapping without objects binds to CPUs.
 const FEW_TASKS: u32 = 2;
 
 /// A mapping that leaves nothing open.
 pub(super) struct Resolved {
     /// The tasks to place.
     pub tasks: u32,
-    /// All tasks on the node. These are more where only those with the same devices are placed.
+    /// All tasks on the node; more than `tasks` if these are one device's group.
     pub on_node: u32,
     pub target: Target,
     /// CPUs of each task.
@@ -26,7 +26,7 @@ pub(super) struct Resolved {
     /// Whether a task that finds no object is refused, and does not stay unbound.
     pub required: bool,
     explicit: bool,
-    /// Tasks on one object.
+    /// The most tasks bound to one object.
     pub limit: u32,
     /// Whether objects are filled again when they are full.
     pub overload: bool,

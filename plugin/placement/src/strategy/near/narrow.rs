@@ -33,9 +33,9 @@ pub(crate) struct Need {
     pub(crate) threads_per_core: Option<u32>,
     /// Hardware threads of each task, where cores are divided evenly.
     pub(crate) each: u32,
-    /// What each task gets at the least, where even parts do not serve all tasks.
+    /// What each task needs at least, for the second try, when even parts fail.
     pub(crate) at_last: Amount,
-    /// Hardware threads with fewer of which a task gets a note; `None` if the other wish has its own.
+    /// A task with fewer hardware threads gets a note; `None` if the other wish adds its own notes.
     pub(crate) least: Option<u32>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn narrow(
     let strategy = |group: &Situation<'_>| strategy(group, &all);
     let planned = |parts: &[Part<'_>]| joined(here, near, places, parts, strategy);
     let plan = planned(&by_group(places, need.each)).or_else(|why| {
-        // There are enough CPUs, and they are divided unevenly.
+        // The CPUs may suffice if they are divided unevenly.
         let wider = || planned(&by_need(places, need.at_last.threads(places))).ok();
         let is_small = !matches!(why, Failure::Refused(_));
         is_small.then(wider).flatten().ok_or(why)
