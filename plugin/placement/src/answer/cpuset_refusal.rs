@@ -1,7 +1,6 @@
 //! Why a step cannot have its cpuset. Each text states what was requested, what was found and what to
 //! do. It names CPUs, and never other people's jobs.
 
-
 use derive_more::Display;
 
 use crate::request::cpuset::CpusetName;
