@@ -1,7 +1,7 @@
 //! The devices that a `--near` gives to each task, and how far the task's cores are from them.
 //! Pure data; the command shows it, and vendors' variables are written from it.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::sets::cpuset::CpuSet;
 use crate::topology::object::ObjectKind;
@@ -29,13 +29,16 @@ pub struct NearTask {
 }
 
 /// From a task's cores to its devices: the smallest object that has both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 pub enum Distance {
     /// Both are in one object of this kind.
+    #[display("{}", shared(*_0))]
     Same(ObjectKind),
     /// No object but the machine has both.
+    #[display("across packages")]
     Apart,
     /// The devices have no place of their own.
+    #[display("unknown")]
     Unknown,
 }
 
@@ -76,15 +79,11 @@ impl Distance {
     }
 }
 
-impl fmt::Display for Distance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Same(ObjectKind::L3) => "same L3",
-            Self::Same(ObjectKind::Numa) => "same NUMA node",
-            Self::Same(ObjectKind::Die) => "same die",
-            Self::Same(_) => "same package",
-            Self::Apart => "across packages",
-            Self::Unknown => "unknown",
-        })
+fn shared(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::L3 => "same L3",
+        ObjectKind::Numa => "same NUMA node",
+        ObjectKind::Die => "same die",
+        _ => "same package",
     }
 }

@@ -4,15 +4,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
+
 use crate::sets::error::TextError;
 
 /// What a step requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Confine {
     /// The tasks' masks are advice.
+    #[display("off")]
     Off,
     /// No task leaves its CPUs.
+    #[display("task")]
     Task,
 }
 
@@ -26,15 +30,6 @@ impl FromStr for Confine {
             "off" => Ok(Self::Off),
             _ => Err(TextError::new(text, "task or off")),
         }
-    }
-}
-
-impl fmt::Display for Confine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Off => "off",
-            Self::Task => "task",
-        })
     }
 }
 

@@ -1,21 +1,24 @@
 //! `--core-kind`: which cores a step uses, on machines with cores of several kinds.
 //! In: the user's word. Out: `Kind`, or nothing for `any`. Pure.
 
-use std::fmt;
+use derive_more::Display;
 use std::str::FromStr;
 
 use crate::sets::error::TextError;
 
 /// The requested kind of cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// All cores.
     #[default]
+    #[display("any")]
     Any,
     /// Fast cores.
+    #[display("performance")]
     Performance,
     /// Slow and frugal cores.
+    #[display("efficiency")]
     Efficiency,
 }
 
@@ -29,15 +32,5 @@ impl FromStr for Kind {
             "efficiency" => Ok(Self::Efficiency),
             _ => Err(TextError::new(text, "performance, efficiency or any")),
         }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "any",
-            Self::Performance => "performance",
-            Self::Efficiency => "efficiency",
-        })
     }
 }

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::error::TextError;
@@ -12,8 +14,9 @@ use crate::sets::limits::MAX_CPUS;
 use crate::sets::list::List;
 
 /// Kind of object a task is bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[display("{}", self.word())]
 pub enum Level {
     /// Hardware threads.
     Threads,
@@ -198,12 +201,6 @@ impl Level {
             Self::Sockets => "sockets",
             Self::Ldoms => "ldoms",
         }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 use crate::sets::decimal::write_number;
 
 /// First level: which tasks go to which host. slurmctld decides it; here it
@@ -26,8 +28,9 @@ pub enum AcrossHosts {
 }
 
 /// Order of the second level (sockets) and third level (cores).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[display("{}", self.word())]
 pub enum Order {
     /// One object is filled, then the next.
     Block,
@@ -80,12 +83,6 @@ impl Order {
             Self::Cyclic => "cyclic",
             Self::Fcyclic => "fcyclic",
         }
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
+
 use crate::request::share::Share;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::limits::{MAX_CORES, MAX_ENTRIES};
@@ -44,8 +46,9 @@ pub enum Scope {
 }
 
 /// A core by logical numbers: the second core of the first socket is `0,1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[display("{socket},{core}")]
 pub struct Place {
     /// Socket, from 0.
     pub socket: u32,
@@ -356,12 +359,6 @@ impl fmt::Display for BindingError {
 }
 
 impl std::error::Error for BindingError {}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.socket, self.core)
-    }
-}
 
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

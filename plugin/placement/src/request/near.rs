@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
+
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::error::TextError;
 use crate::sets::limits::{INFO_BYTES, MAX_DEVICES, NEAR_BYTES};
@@ -29,18 +31,22 @@ pub struct Near {
 }
 
 /// The devices that tasks want to be near.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum What {
     /// GPUs and other accelerators.
+    #[display("gpu")]
     Gpu,
     /// Network adapters.
+    #[display("network")]
     Network,
     /// Devices of a PCI class and subclass.
+    #[display("{_0:04x}")]
     Class(u16),
     /// The device with this name in the operating system.
     Name(String),
     /// No device: a `--near` that comes from elsewhere does not count.
+    #[display("none")]
     Nothing,
 }
 
@@ -132,18 +138,6 @@ fn begins_with_address(text: &str) -> bool {
     let function = parts.next().and_then(|part| part.split_once('.'));
     let is_function = function.is_some_and(|(slot, of)| is_hex(slot, 2..=2) && is_hex(of, 1..=1));
     is_hex(bus, 2..=2) && is_function
-}
-
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gpu => f.write_str("gpu"),
-            Self::Network => f.write_str("network"),
-            Self::Class(class) => write!(f, "{class:04x}"),
-            Self::Name(name) => f.write_str(name),
-            Self::Nothing => f.write_str("none"),
-        }
-    }
 }
 
 impl fmt::Display for Near {

@@ -1,12 +1,13 @@
 //! `--pool`: whether a job that the site's pools would take runs as a normal one. In: the word. Out: the wish. Pure.
 
-use std::fmt;
+use derive_more::Display;
 use std::str::FromStr;
 
 use crate::sets::error::TextError;
 
 /// What a job requests. No job can request a pool: the site says which jobs are in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[display("none")]
 pub enum PoolWish {
     /// The job runs as a normal one.
     None,
@@ -26,14 +27,8 @@ impl FromStr for PoolWish {
     }
 }
 
-impl fmt::Display for PoolWish {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("none")
-    }
-}
-
 /// A pool's name, as `berth plan` asks about it; `none` is no pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub struct PoolName(String);
 
 /// Bytes of a name.
@@ -59,12 +54,6 @@ impl FromStr for PoolName {
                 "none or the name of one of the site's pools",
             )),
         }
-    }
-}
-
-impl fmt::Display for PoolName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Devices and the CPUs next to them: GPUs, network adapters, disks.
 //! One PCI function is one device, whatever names the system has for it. Pure data.
 
-use std::fmt;
+use derive_more::Display;
 use std::str::FromStr;
 
 use crate::sets::cpuset::CpuSet;
@@ -51,7 +51,8 @@ pub struct Pci {
 }
 
 /// A place on the PCI bus, written `0000:d1:00.0`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Display)]
+#[display("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}")]
 pub struct PciAddress {
     /// Domain.
     pub domain: u32,
@@ -112,18 +113,6 @@ impl DeviceKind {
     pub fn of_name(name: &str) -> Self {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map_or(Self::Other, |(kind, _)| *kind)
-    }
-}
-
-impl fmt::Display for PciAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            domain,
-            bus,
-            slot,
-            function,
-        } = self;
-        write!(f, "{domain:04x}:{bus:02x}:{slot:02x}.{function:x}")
     }
 }
 

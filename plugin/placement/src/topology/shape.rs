@@ -2,13 +2,14 @@
 //! abstract CPUs to kernel numbers (`conf->block_map`).
 //! In: slurmd's own values, or a machine. Out: the count, as slurmd makes it. Pure.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::sets::ids::CpuId;
 use crate::topology::machine::{Machine, SocketKind};
 
-/// slurmd's count of the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// slurmd's count of the host; as a text `S:C:T 2:4:2`, as Slurm writes sockets, cores a socket and threads a core.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+#[display("S:C:T {sockets}:{cores}:{threads}")]
 pub struct Shape {
     /// Sockets.
     pub sockets: u32,
@@ -103,12 +104,5 @@ impl Shape {
     pub fn has_duplicates(&self) -> bool {
         let distinct: crate::CpuSet = self.map.iter().copied().collect();
         distinct.count() < self.map.len()
-    }
-}
-
-/// `S:C:T 2:4:2`, as Slurm writes sockets, cores a socket and threads a core.
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "S:C:T {}:{}:{}", self.sockets, self.cores, self.threads)
     }
 }

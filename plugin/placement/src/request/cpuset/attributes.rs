@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 /// An attribute of a cpuset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[display("{}", self.word())]
 pub enum Attribute {
     /// No other cpuset and no `--binding` gets these CPUs.
     CpuExclusive,
@@ -45,12 +48,6 @@ impl Attribute {
             Self::PolicyPage => "CPUSET_POLICY_PAGE",
             Self::PolicyKill => "CPUSET_POLICY_KILL",
         }
-    }
-}
-
-impl fmt::Display for Attribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

@@ -1,18 +1,20 @@
 //! `cpuset_fail=`: what a cpuset leads to that a node does not have at the moment.
 //! In: the site's word. Out: [`CpusetFail`]. Pure.
 
-use std::fmt;
+use derive_more::Display;
 use std::str::FromStr;
 
 use crate::sets::error::TextError;
 
 /// What a cpuset leads to that cannot be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
 pub enum CpusetFail {
     /// The step is refused.
     #[default]
+    #[display("refuse")]
     Refuse,
     /// The step runs without a cpuset and without a binding, with a note.
+    #[display("unbound")]
     Unbound,
 }
 
@@ -27,15 +29,6 @@ impl FromStr for CpusetFail {
                 text,
                 "refuse or unbound; no step waits for CPUs, because Slurm queues jobs",
             )),
-        }
-    }
-}
-
-impl fmt::Display for CpusetFail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refuse => f.write_str("refuse"),
-            Self::Unbound => f.write_str("unbound"),
         }
     }
 }

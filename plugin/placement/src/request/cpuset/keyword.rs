@@ -1,10 +1,11 @@
 //! The keywords of a cpuset request, and what may stand behind each. Pure data.
 
-use std::fmt;
+use derive_more::Display;
 
 /// A keyword; they are written in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[display("{}", self.word())]
 pub enum Keyword {
     /// `dynamic`, `static` or `none`.
     Type,
@@ -85,11 +86,5 @@ impl Keyword {
                 "attributes joined by |, such as CPUSET_CPU_EXCLUSIVE|CPUSET_MEMORY_LOCAL"
             }
         }
-    }
-}
-
-impl fmt::Display for Keyword {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }

@@ -1,13 +1,13 @@
 //! The name of a cpuset that a site defines. In: a text. Out: the name, or an error. Pure.
 
-use std::fmt;
+use derive_more::Display;
 use std::str::FromStr;
 
 use crate::sets::error::TextError;
 use crate::sets::limits::WORD_BYTES;
 
 /// The name of a cpuset in the site's file. It stands in logs, in the ledger and in variables of tasks.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CpusetName(String);
 
@@ -36,11 +36,5 @@ impl FromStr for CpusetName {
                  first one a letter, a digit or _",
             )),
         }
-    }
-}
-
-impl fmt::Display for CpusetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use derive_more::Display;
+
 use crate::request::mapping::level_word;
 use crate::request::mapping::pe_list::PeList;
 use crate::request::object_kind::ObjectKind;
@@ -33,16 +35,20 @@ pub struct MapBy {
 }
 
 /// What tasks are placed on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Target {
     /// The whole share, one task after the other.
+    #[display("slot")]
     Slot,
     /// The share on one node, one task after the other. On each node this is [`Self::Slot`].
+    #[display("node")]
     Node,
     /// The objects of a kind, round and round.
+    #[display("{}", level_word(*_0))]
     Level(ObjectKind),
     /// `ppr:N:LEVEL`: N tasks on each object of a kind; without a kind on the node.
+    #[display("ppr:{count}:{}", of.map_or("node", level_word))]
     PerObject {
         /// N.
         count: u32,
@@ -50,6 +56,7 @@ pub enum Target {
         of: Option<ObjectKind>,
     },
     /// `pe-list=LIST`: CPUs by logical number.
+    #[display("pe-list={list}{}", if *ordered { ":ordered" } else { "" })]
     List {
         /// The numbers.
         list: PeList,
@@ -59,16 +66,20 @@ pub enum Target {
 }
 
 /// `--rank-by`: which task gets which place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RankBy {
     /// In the order of mapping.
+    #[display("slot")]
     Slot,
     /// In the order of mapping within one node. On each node this is [`Self::Slot`].
+    #[display("node")]
     Node,
     /// All places of the first object, then those of the second.
+    #[display("fill")]
     Fill,
     /// The first place of each object, then the second of each.
+    #[display("span")]
     Span,
 }
 
@@ -190,34 +201,6 @@ impl fmt::Display for MapBy {
         }
         f.write_str(if self.threads { ":hwtcpus" } else { "" })?;
         f.write_str(if self.span { ":span" } else { "" })
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Slot => f.write_str("slot"),
-            Self::Node => f.write_str("node"),
-            Self::Level(kind) => f.write_str(level_word(*kind)),
-            Self::PerObject { count, of } => {
-                write!(f, "ppr:{count}:{}", of.map_or("node", level_word))
-            }
-            Self::List { list, ordered } => {
-                write!(f, "pe-list={list}")?;
-                f.write_str(if *ordered { ":ordered" } else { "" })
-            }
-        }
-    }
-}
-
-impl fmt::Display for RankBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Slot => "slot",
-            Self::Node => "node",
-            Self::Fill => "fill",
-            Self::Span => "span",
-        })
     }
 }
 
