@@ -1,8 +1,9 @@
 //! `--core-kind`: which cores a step uses, on machines with cores of several kinds.
 //! In: the user's word. Out: `Kind`, or nothing for `any`. Pure.
 
-use derive_more::Display;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::sets::error::TextError;
 

@@ -1,7 +1,8 @@
 //! `--pool`: whether a job that the site's pools would take runs as a normal one. In: the word. Out: the wish. Pure.
 
-use derive_more::Display;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::sets::error::TextError;
 

@@ -1,8 +1,9 @@
 //! Devices and the CPUs next to them: GPUs, network adapters, disks.
 //! One PCI function is one device, whatever names the system has for it. Pure data.
 
-use derive_more::Display;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::error::TextError;

@@ -1,8 +1,9 @@
 //! `cpuset_fail=`: what a cpuset leads to that a node does not have at the moment.
 //! In: the site's word. Out: [`CpusetFail`]. Pure.
 
-use derive_more::Display;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::sets::error::TextError;
 

@@ -1,7 +1,8 @@
 //! The name of a cpuset that a site defines. In: a text. Out: the name, or an error. Pure.
 
-use derive_more::Display;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::sets::error::TextError;
 use crate::sets::limits::WORD_BYTES;
