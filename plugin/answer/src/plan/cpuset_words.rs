@@ -63,7 +63,7 @@ impl Question {
             }
         });
         let typed = |keyword| keyword != Keyword::Ncpus || self.types_ncpus();
-        let all = Keyword::ALL.into_iter();
+        let all = Keyword::ALL.iter().copied();
         let lines = all.filter_map(|keyword| part.source(keyword, &own, typed(keyword)));
         lines.map(|line| format!("word        {line}")).collect()
     }

@@ -4,173 +4,75 @@
 
 use std::fmt;
 
+use strum::{EnumCount, EnumMessage, EnumString, IntoStaticStr, VariantArray};
+
 use crate::sets::error::TextError;
 
-/// One difference. Each is one bit of [`Fixes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One difference, with its text for people: what is fixed. Each is one bit of [`Fixes`]; the name in settings is the
+/// variant's in kebab-case.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    EnumCount,
+    EnumMessage,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Fix {
-    /// Tasks bound to cores never share one while there is room.
+    /// tasks bound to cores never share a core while there is room (three and more threads per core)
     SmtNeighbours,
-    /// Full cyclic over cores takes cores that no earlier task has.
+    /// fcyclic with cores gives each task cores of its own while there is room
     FcyclicCores,
-    /// Cyclic and fcyclic obey `--ntasks-per-socket`.
+    /// --ntasks-per-socket holds for cyclic and fcyclic too
     SocketLimit,
-    /// The limits count a task on every core and socket it touches.
+    /// --ntasks-per-core and --ntasks-per-socket count a task on every core and socket that it touches
     CountTouched,
-    /// `ldoms` stays inside the allocation.
+    /// --cpu-bind=ldoms stays inside the step's CPUs
     LdomsInside,
-    /// Lists are also checked where cores are specialised.
+    /// CPU lists are checked also for jobs with --core-spec or --thread-spec
     SpecLists,
-    /// The real sockets count on uneven machines.
+    /// sockets of uneven machines are the real ones, not equal parts
     RealSockets,
-    /// Machines with holes in their numbering get hwloc's numbers.
+    /// on machines with holes in the numbering each core has its own CPUs
     HoleNumbers,
-    /// A NUMA node that does not exist is refused.
+    /// a NUMA node that does not exist is refused
     MissingLdom,
-    /// The third level of `-m` works.
+    /// the third level of -m orders the hardware threads of a socket
     ThirdLevel,
-    /// A note reports that `-c` was reduced.
+    /// a note reports that -c was reduced
     SayShrunk,
-    /// The bind type is clean where `--overcommit` gives up placing.
+    /// the bind type loses its level where --overcommit gives up placing
     CleanType,
-    /// A zero mask in a list is refused.
+    /// a zero mask in a list is refused, and does not mean all of the step's CPUs
     EmptyMask,
-    /// A step that has no CPU left is refused, not bound to none.
+    /// a step is refused if --thread-spec leaves it no CPU
     NoCpuLeft,
-    /// Masks inherited from an outer step do not count as a request.
+    /// an srun inside a step does not inherit that step's masks as a request
     InheritedMask,
-    /// Each core has the hardware threads that the tree says.
+    /// each core has its own hardware threads, also where cores have different numbers of them
     CoreThreads,
-    /// A limit that cannot hold is exceeded evenly.
+    /// a limit on the number of tasks that cannot hold is exceeded evenly
     SpreadLimits,
-    /// A note reports tasks that share CPUs although others are idle.
+    /// a note reports that tasks share CPUs although others of the step stay idle
     SayShared,
-    /// Isolated CPUs are left out while the tasks do not need them, and those that other software holds
-    /// while the step has others.
+    /// no task gets CPUs that the kernel isolates while the step has enough others
     IsolatedCpus,
-    /// No task has both performance and efficiency cores while each kind has room for whole tasks.
+    /// a task that is bound to cores or threads has cores of one kind while each kind has room for whole tasks
     OneKind,
-    /// `rank` begins again where tasks outnumber CPUs, and an inner step does not inherit it.
+    /// --cpu-bind=rank begins again at the step's first CPU where tasks outnumber its CPUs
     RankWraps,
 }
-
-/// The name of each fix, and what it fixes in one line. A new fix is a variant above and a line
-/// here.
-const TABLE: &[(Fix, &str, &str)] = &[
-    (
-        Fix::SmtNeighbours,
-        "smt-neighbours",
-        "tasks bound to cores never share a core while there is room (three and more threads per \
-         core)",
-    ),
-    (
-        Fix::FcyclicCores,
-        "fcyclic-cores",
-        "fcyclic with cores gives each task cores of its own while there is room",
-    ),
-    (
-        Fix::SocketLimit,
-        "socket-limit",
-        "--ntasks-per-socket holds for cyclic and fcyclic too",
-    ),
-    (
-        Fix::CountTouched,
-        "count-touched",
-        "--ntasks-per-core and --ntasks-per-socket count a task on every core and socket that it \
-         touches",
-    ),
-    (
-        Fix::LdomsInside,
-        "ldoms-inside",
-        "--cpu-bind=ldoms stays inside the step's CPUs",
-    ),
-    (
-        Fix::SpecLists,
-        "spec-lists",
-        "CPU lists are checked also for jobs with --core-spec or --thread-spec",
-    ),
-    (
-        Fix::RealSockets,
-        "real-sockets",
-        "sockets of uneven machines are the real ones, not equal parts",
-    ),
-    (
-        Fix::HoleNumbers,
-        "hole-numbers",
-        "on machines with holes in the numbering each core has its own CPUs",
-    ),
-    (
-        Fix::MissingLdom,
-        "missing-ldom",
-        "a NUMA node that does not exist is refused",
-    ),
-    (
-        Fix::ThirdLevel,
-        "third-level",
-        "the third level of -m orders the hardware threads of a socket",
-    ),
-    (
-        Fix::SayShrunk,
-        "say-shrunk",
-        "a note reports that -c was reduced",
-    ),
-    (
-        Fix::CleanType,
-        "clean-type",
-        "the bind type loses its level where --overcommit gives up placing",
-    ),
-    (
-        Fix::EmptyMask,
-        "empty-mask",
-        "a zero mask in a list is refused, and does not mean all of the step's CPUs",
-    ),
-    (
-        Fix::NoCpuLeft,
-        "no-cpu-left",
-        "a step is refused if --thread-spec leaves it no CPU",
-    ),
-    (
-        Fix::InheritedMask,
-        "inherited-mask",
-        "an srun inside a step does not inherit that step's masks as a request",
-    ),
-    (
-        Fix::CoreThreads,
-        "core-threads",
-        "each core has its own hardware threads, also where cores have different numbers of them",
-    ),
-    (
-        Fix::SpreadLimits,
-        "spread-limits",
-        "a limit on the number of tasks that cannot hold is exceeded evenly",
-    ),
-    (
-        Fix::SayShared,
-        "say-shared",
-        "a note reports that tasks share CPUs although others of the step stay idle",
-    ),
-    (
-        Fix::IsolatedCpus,
-        "isolated-cpus",
-        "no task gets CPUs that the kernel isolates while the step has enough others",
-    ),
-    (
-        Fix::OneKind,
-        "one-kind",
-        "a task that is bound to cores or threads has cores of one kind while each kind has room for \
-         whole tasks",
-    ),
-    (
-        Fix::RankWraps,
-        "rank-wraps",
-        "--cpu-bind=rank begins again at the step's first CPU where tasks outnumber its CPUs",
-    ),
-];
 
 impl Fix {
     /// Every fix with its name and what it is about.
     pub fn table() -> impl Iterator<Item = (Self, &'static str, &'static str)> {
-        TABLE.iter().copied()
+        let all = Self::VARIANTS.iter().copied();
+        all.map(|fix| (fix, fix.name(), fix.get_documentation().unwrap_or_default()))
     }
 
     const fn bit(self) -> u64 {
@@ -180,8 +82,7 @@ impl Fix {
     /// Its name in settings and options.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let entry = TABLE.iter().find(|(fix, _, _)| *fix == self);
-        entry.map_or("", |(_, name, _)| *name)
+        self.into()
     }
 }
 
@@ -197,18 +98,9 @@ impl Default for Fixes {
 
 impl Fixes {
     /// berth's default.
-    pub const ALL: Self = Self::every();
+    pub const ALL: Self = Self((1 << Fix::COUNT) - 1);
     /// task/affinity, also where it is wrong.
     pub const NONE: Self = Self(0);
-
-    const fn every() -> Self {
-        let (mut bits, mut at) = (0, 0);
-        while at < TABLE.len() {
-            bits |= TABLE[at].0.bit();
-            at += 1;
-        }
-        Self(bits)
-    }
 
     /// Whether a fix is on.
     #[must_use]
@@ -236,16 +128,19 @@ impl Fixes {
         }
         words.split(',').try_fold(self, |set, word| {
             let found = word.split_at_checked(1).and_then(|(sign, name)| {
-                let (fix, _, _) = TABLE.iter().find(|(_, known, _)| *known == name)?;
+                let fix = name.parse().ok()?;
                 ["+", "-"]
                     .contains(&sign)
-                    .then(|| set.with(*fix, sign == "+"))
+                    .then(|| set.with(fix, sign == "+"))
             });
             found.ok_or_else(|| {
-                let names: Vec<_> = TABLE.iter().map(|(_, name, _)| *name).collect();
                 let wanted = format!(
                     "+NAME or -NAME (all and none stand alone) with one of {}",
-                    names.join(", ")
+                    Fix::VARIANTS
+                        .iter()
+                        .map(|fix| fix.name())
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 );
                 TextError::new(word, &wanted)
             })
@@ -257,15 +152,16 @@ impl Fixes {
 /// `berth fixes=-NAME,…` or `affinity fixes=+NAME,…`.
 impl fmt::Display for Fixes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (on, off): (Vec<_>, Vec<_>) = TABLE.iter().partition(|(fix, _, _)| self.has(*fix));
+        let all = Fix::VARIANTS.iter().copied();
+        let (on, off): (Vec<Fix>, Vec<Fix>) = all.partition(|fix| self.has(*fix));
         let (base, sign, others) = match on.len() > off.len() {
             true => ("berth", "-", off),
             false => ("affinity", "+", on),
         };
         f.write_str(base)?;
-        for (place, (_, name, _)) in others.iter().enumerate() {
+        for (place, fix) in others.into_iter().enumerate() {
             let before = if place == 0 { " fixes=" } else { "," };
-            write!(f, "{before}{sign}{name}")?;
+            write!(f, "{before}{sign}{}", fix.name())?;
         }
         Ok(())
     }
@@ -273,8 +169,8 @@ impl fmt::Display for Fixes {
 
 impl fmt::Debug for Fixes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on = TABLE.iter().filter(|(fix, _, _)| self.has(*fix));
-        f.debug_set().entries(on.map(|(_, name, _)| name)).finish()
+        let on = Fix::VARIANTS.iter().filter(|fix| self.has(**fix));
+        f.debug_set().entries(on).finish()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use derive_more::Display;
+use strum::{Display, IntoStaticStr, VariantArray};
 
-/// An attribute of a cpuset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
-#[display("{}", self.word())]
+/// An attribute of a cpuset; they are written in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", prefix = "CPUSET_")]
 pub enum Attribute {
     /// No other cpuset and no `--binding` gets these CPUs.
     CpuExclusive,
@@ -22,33 +22,6 @@ pub enum Attribute {
     PolicyPage,
     /// A full node does not page to swap.
     PolicyKill,
-}
-
-impl Attribute {
-    /// Every attribute; they are written in this order.
-    pub const ALL: [Self; 7] = [
-        Self::CpuExclusive,
-        Self::MemoryLocal,
-        Self::MemoryExclusive,
-        Self::MemoryKernelAvoid,
-        Self::MemoryMandatory,
-        Self::PolicyPage,
-        Self::PolicyKill,
-    ];
-
-    /// As LSF writes it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::CpuExclusive => "CPUSET_CPU_EXCLUSIVE",
-            Self::MemoryLocal => "CPUSET_MEMORY_LOCAL",
-            Self::MemoryExclusive => "CPUSET_MEMORY_EXCLUSIVE",
-            Self::MemoryKernelAvoid => "CPUSET_MEMORY_KERNEL_AVOID",
-            Self::MemoryMandatory => "CPUSET_MEMORY_MANDATORY",
-            Self::PolicyPage => "CPUSET_POLICY_PAGE",
-            Self::PolicyKill => "CPUSET_POLICY_KILL",
-        }
-    }
 }
 
 /// A set of them.
@@ -77,7 +50,7 @@ impl Attributes {
 
     /// The members, in order.
     pub fn iter(self) -> impl Iterator<Item = Attribute> {
-        let all = Attribute::ALL.into_iter();
+        let all = Attribute::VARIANTS.iter().copied();
         all.filter(move |attribute| self.has(*attribute))
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use derive_more::Display;
+use strum::VariantArray;
 
 use crate::request::cpuset::attributes::Attribute;
 use crate::request::cpuset::keyword::Keyword;
@@ -110,18 +111,22 @@ impl CpusetError {
 }
 
 fn keywords(nearest: Option<&str>) -> String {
-    one_of(nearest, "keywords", &Keyword::ALL.map(Keyword::word))
+    let all = Keyword::ALL.iter().map(Into::into);
+    one_of(nearest, "keywords", all.collect())
 }
 
 fn attributes(found: &str, nearest: Option<&str>) -> String {
     match found.contains(',') {
         true => "a | stands between two attributes".into(),
-        false => one_of(nearest, "attributes", &Attribute::ALL.map(Attribute::word)),
+        false => {
+            let all = Attribute::VARIANTS.iter().map(Into::into);
+            one_of(nearest, "attributes", all.collect())
+        }
     }
 }
 
 /// The word that was probably meant, or all of them.
-fn one_of(nearest: Option<&str>, what: &str, all: &[&str]) -> String {
+fn one_of(nearest: Option<&str>, what: &str, all: Vec<&str>) -> String {
     match nearest {
         Some(word) => format!("the nearest is {word}"),
         None => format!("the {what} are {}", all.join(", ")),

@@ -1,15 +1,30 @@
 //! The keywords of a cpuset request, and what may stand behind each. Pure data.
 
-use derive_more::Display;
+use strum::{Display, EnumCount, EnumString, IntoStaticStr, VariantArray};
 
 /// A keyword; they are written in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Display)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Display,
+    EnumCount,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", ascii_case_insensitive)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[display("{}", self.word())]
 pub enum Keyword {
     /// `dynamic`, `static` or `none`.
+    #[strum(serialize = "CPUSET_TYPE")]
     Type,
     /// A cpuset of the site's file.
+    #[strum(serialize = "CPUSET_NAME")]
     Name,
     /// Number of CPUs on each node: berth's own word.
     Ncpus,
@@ -26,23 +41,13 @@ pub enum Keyword {
     /// What is eligible when the job is resumed.
     ResumeOption,
     /// Attributes.
+    #[strum(serialize = "CPUSET_OPTIONS")]
     Options,
 }
 
 impl Keyword {
     /// Every keyword, in order.
-    pub const ALL: [Self; 10] = [
-        Self::Type,
-        Self::Name,
-        Self::Ncpus,
-        Self::CpuList,
-        Self::MaxRadius,
-        Self::MaxCpuPerNode,
-        Self::NodeEx,
-        Self::MemList,
-        Self::ResumeOption,
-        Self::Options,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether it may stand in a request for a cpuset that the site defines.
     #[must_use]
@@ -53,18 +58,7 @@ impl Keyword {
     /// As LSF writes it.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Type => "CPUSET_TYPE",
-            Self::Name => "CPUSET_NAME",
-            Self::Ncpus => "NCPUS",
-            Self::CpuList => "CPU_LIST",
-            Self::MaxRadius => "MAX_RADIUS",
-            Self::MaxCpuPerNode => "MAX_CPU_PER_NODE",
-            Self::NodeEx => "NODE_EX",
-            Self::MemList => "MEM_LIST",
-            Self::ResumeOption => "RESUME_OPTION",
-            Self::Options => "CPUSET_OPTIONS",
-        }
+        self.into()
     }
 
     /// What may stand behind it, for errors.

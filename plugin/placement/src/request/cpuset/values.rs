@@ -1,6 +1,8 @@
 //! The values behind the keywords of a cpuset request.
 //! In: a value's text. Out: what it stands for, or an error that shows what may stand there. Pure.
 
+use strum::VariantArray;
+
 use crate::request::cpuset::attributes::{Attribute, Attributes};
 use crate::request::cpuset::cpu_list::CpuList;
 use crate::request::cpuset::error::CpusetError;
@@ -93,19 +95,13 @@ impl Value<'_> {
     pub(super) fn attributes(self) -> Result<Attributes, CpusetError> {
         let mut attributes = Attributes::default();
         for part in self.text.split('|').map(str::trim_ascii) {
-            let known = Attribute::ALL
-                .into_iter()
-                .find(|known| known.word().eq_ignore_ascii_case(part));
-            let Some(known) = known else {
-                return Err(CpusetError::UnknownAttribute {
-                    found: repeated(part.escape_debug()),
-                    nearest: nearest(
-                        &part.to_ascii_uppercase(),
-                        Attribute::ALL.map(Attribute::word),
-                        FAR,
-                    ),
-                });
-            };
+            let mut all = Attribute::VARIANTS.iter().copied();
+            let known = all.find(|known| part.eq_ignore_ascii_case(known.into()));
+            let words = || Attribute::VARIANTS.iter().map(Into::into);
+            let known = known.ok_or_else(|| CpusetError::UnknownAttribute {
+                found: repeated(part.escape_debug()),
+                nearest: nearest(&part.to_ascii_uppercase(), words(), FAR),
+            })?;
             attributes = attributes.with(known);
         }
         Ok(attributes)

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use strum::EnumCount;
+
 use crate::request::cpuset::error::CpusetError;
 use crate::request::cpuset::keyword::Keyword;
 use crate::sets::bounded::repeated;
@@ -13,8 +15,8 @@ use crate::sets::nearest::{FAR, nearest};
 /// Keywords with their values. A keyword may have an empty value: it takes a lower one away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// By the keyword's position in [`Keyword::ALL`]; blanks around and between are one blank.
-    values: [Option<String>; Keyword::ALL.len()],
+    /// By the keyword's position in [`Keyword`]; blanks around and between are one blank.
+    values: [Option<String>; Keyword::COUNT],
 }
 
 impl Words {
@@ -26,7 +28,7 @@ impl Words {
 
     /// The keywords that stand there, each with its value.
     pub fn iter(&self) -> impl Iterator<Item = (Keyword, &str)> {
-        let all = Keyword::ALL.into_iter();
+        let all = Keyword::ALL.iter().copied();
         all.filter_map(|keyword| Some((keyword, self.get(keyword)?)))
     }
 
@@ -69,7 +71,7 @@ impl Words {
     #[must_use]
     pub fn merge(mandatory: &Self, job: &Self, default: &Self) -> Self {
         let mut merged = Self::default();
-        for (value, keyword) in merged.values.iter_mut().zip(Keyword::ALL) {
+        for (value, keyword) in merged.values.iter_mut().zip(Keyword::ALL.iter().copied()) {
             let at = keyword as usize;
             let lowest = default.values[at].as_ref();
             let lowest = lowest.filter(|_| job.takes_default(keyword));
@@ -137,15 +139,10 @@ fn inside_brackets(text: &str) -> Result<&str, CpusetError> {
 
 /// The keyword of a text in any case.
 fn read_keyword(text: &str) -> Result<Keyword, CpusetError> {
-    let mut all = Keyword::ALL.into_iter();
-    let known = all.find(|known| known.word().eq_ignore_ascii_case(text));
-    known.ok_or_else(|| CpusetError::UnknownKeyword {
+    let words = || Keyword::ALL.iter().map(Into::into);
+    text.parse().map_err(|_| CpusetError::UnknownKeyword {
         found: shown(text),
-        nearest: nearest(
-            &text.to_ascii_uppercase(),
-            Keyword::ALL.map(Keyword::word),
-            FAR,
-        ),
+        nearest: nearest(&text.to_ascii_uppercase(), words(), FAR),
     })
 }
 
