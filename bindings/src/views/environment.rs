@@ -300,9 +300,11 @@ fn array(
 /// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
 /// longer than the room is not written.
 pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
+    let Ok(entries) = environment.entries() else {
+        return false;
+    };
     // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
-    let entries = environment.entries();
-    entries.is_ok_and(|entries| unsafe { put(entries.take(MOST_IN_STEP), name, value) })
+    unsafe { put(entries.take(MOST_IN_STEP), name, value) }
 }
 
 /// # Safety

@@ -142,13 +142,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         ..Handover::default()
     };
     if requested.step.looks_at_others(node.rules().fixes) {
-        let came = CpuBindWords {
-            bits: launch.cpu_bind_type().into(),
-            list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
-        };
-        leave_open(slurm, launch, &plan)?;
         handover.undecided = Some(Box::new(Step {
-            came: Some(came),
+            came: Some(leave_open(slurm, launch, &plan)?),
             ..requested.step
         }));
     } else {
@@ -253,12 +248,20 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     Ok(index)
 }
 
-/// Until slurmstepd has decided the step, its message has the step's own CPUs.
-fn leave_open(slurm: Abi, launch: &mut LaunchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+/// Until slurmstepd has decided the step, its message has the step's own CPUs. Gives what came there.
+fn leave_open(
+    slurm: Abi,
+    launch: &mut LaunchRequest<'_>,
+    plan: &Plan,
+) -> Result<CpuBindWords, slurm_sys::Error> {
+    let came = CpuBindWords {
+        bits: launch.cpu_bind_type().into(),
+        list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
+    };
     let c = &slurm.layout.constants;
-    let verbose = u32::from(launch.cpu_bind_type()) & c.CPU_BIND_VERBOSE;
-    let bits = c.CPU_BIND_MASK | verbose;
-    Ok(launch.set_cpu_bind(bits as u16, Some(&plan.own.to_hex(0)))?)
+    let bits = c.CPU_BIND_MASK | (came.bits & c.CPU_BIND_VERBOSE);
+    launch.set_cpu_bind(bits as u16, Some(&plan.own.to_hex(0)))?;
+    Ok(came)
 }
 
 /// Writes the tasks' masks.
