@@ -231,23 +231,20 @@ impl Scan {
         change: &Change<'_>,
         others: &[&str],
     ) -> Result<Self, Error> {
-        let mut found = Self {
-            count: 0,
-            gone: Vec::new(),
-        };
+        let (mut count, mut gone) = (0, Vec::new());
         let letters = change.first_letters(others);
         for (at, entry) in environment.entries()?.enumerate() {
             // SAFETY: entries before the null pointer are C strings (src/common/env.c).
             let letter = unsafe { *entry } as u8;
             // Most entries need one look, because they begin with another letter.
             if letters.get(usize::from(letter)) == Some(&true) && change.ends(entry, others) {
-                found.gone.push((at, entry));
+                gone.push((at, entry));
             }
-            found.count = at + 1;
+            count = at + 1;
         }
-        match found.count > MOST_IN_STEP {
+        match count > MOST_IN_STEP {
             true => Err(TOO_MANY),
-            false => Ok(found),
+            false => Ok(Self { count, gone }),
         }
     }
 }
