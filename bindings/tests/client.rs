@@ -61,7 +61,7 @@ fn a_value_that_is_too_long_is_not_copied() {
 const GONE: Change<'_> = Change {
     prefix: "A",
     remove: &[""],
-    remove_others: &[],
+    remove_others: |_| Vec::new(),
     set: &[],
     reserve: &[],
 };

@@ -18,7 +18,7 @@ fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
     Change {
         prefix: "",
         remove: &[],
-        remove_others: &[],
+        remove_others: |_| Vec::new(),
         set,
         reserve: &[],
     }
@@ -158,7 +158,10 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
         let change = Change {
             prefix: "BERTH_",
             remove: &["NOTE", "HANDOVER"],
-            remove_others: &["CUDA_VISIBLE_DEVICES"],
+            remove_others: |get| match get("BERTH_NOTE", LIMIT).as_deref() {
+                Some("forged") => vec!["CUDA_VISIBLE_DEVICES"],
+                _ => Vec::new(),
+            },
             set: &[("BERTH_BOUND", "1")],
             reserve: &[("BERTH_CPUS", 5)],
         };

@@ -124,7 +124,7 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
         let change = slurm_sys::views::Change {
             prefix: "",
             remove: &[],
-            remove_others: &[],
+            remove_others: |_| Vec::new(),
             set: &[("B", "3"), ("C", "4")],
             reserve: &[],
         };

@@ -354,7 +354,7 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         request.env_change(&Change {
             prefix: "",
             remove: &[],
-            remove_others: &[],
+            remove_others: |_| Vec::new(),
             set: &[("A", "b")],
             reserve: &[],
         }),

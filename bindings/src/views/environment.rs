@@ -30,6 +30,9 @@ pub(crate) struct Environment {
     pub(crate) count: Option<Field<u32>>,
 }
 
+/// Reads a variable of at most so many bytes.
+pub type Get<'a> = dyn Fn(&str, usize) -> Option<String> + 'a;
+
 /// A change of an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
@@ -37,8 +40,9 @@ pub struct Change<'a> {
     pub prefix: &'a str,
     /// Names, without the prefix, of the variables to remove.
     pub remove: &'a [&'a str],
-    /// Whole names of other variables to remove.
-    pub remove_others: &'a [&'a str],
+    /// Whole names of other variables to remove. They depend on those of `remove`, so an environment without such
+    /// variables has none of the others.
+    pub remove_others: fn(&Get<'_>) -> Vec<&'static str>,
     /// Names and values of the variables to add.
     pub set: &'a [(&'a str, &'a str)],
     /// Names of variables to add with this number of blanks as the value. [`fill`] overwrites them
@@ -49,29 +53,19 @@ pub struct Change<'a> {
 
 impl Environment {
     /// Entries before the null pointer, at most as many as are counted.
-    fn entries(&self) -> Result<&[*mut c_char], Error> {
+    fn entries(&self) -> Result<impl Iterator<Item = *mut c_char>, Error> {
         let array = self.record.read(self.field);
         let limit = match self.counted()? {
+            _ if array.is_null() => 0,
             Some(count) => count,
             // One more, which shows that there are too many.
             None => MOST_IN_STEP + 1,
         };
-        if array.is_null() {
-            return Ok(&[]);
-        }
-        let mut length = 0;
-        // SAFETY: `Record::new`'s caller promises the array; all before this one were entries, so
-        // it goes on at least to here.
-        while length < limit && unsafe { !(*array.add(length)).is_null() } {
-            length += 1;
-        }
-        if length > MOST_IN_STEP {
-            return Err(TOO_MANY);
-        }
-        // SAFETY: the array has these entries, as just seen, and is aligned for pointers, because
-        // Slurm's `xmalloc` made it. Only this file replaces it while a hook runs, and then uses no
-        // entries that it got before.
-        Ok(unsafe { std::slice::from_raw_parts(array, length) })
+        // SAFETY: `Record::new`'s caller promises the array, which Slurm's `xmalloc` aligned for pointers; all before
+        // this one were entries, so it goes on at least to here. Only this file replaces it while a hook runs, and then
+        // uses no entries that it got before.
+        let entry = move |at| unsafe { *array.add(at) };
+        Ok((0..limit).map(entry).take_while(|entry| !entry.is_null()))
     }
 
     /// The number that the record keeps, if it keeps one.
@@ -89,7 +83,7 @@ impl Environment {
 /// # Errors
 /// [`Error::TooMany`].
 pub(crate) fn is_within_bounds(environment: Environment) -> Result<(), Error> {
-    if environment.counted()?.is_none() && environment.entries()?.len() > MOST {
+    if environment.counted()?.is_none() && environment.entries()?.count() > MOST {
         return Err(TOO_MANY);
     }
     Ok(())
@@ -104,8 +98,8 @@ pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<
 
 /// Whether there is a variable of this name, whatever its value.
 pub(crate) fn has(environment: Environment, name: &str) -> bool {
-    let entries = environment.entries().unwrap_or_default();
-    values(entries, name).next().is_some()
+    let entries = environment.entries();
+    entries.is_ok_and(|entries| values(entries, name).next().is_some())
 }
 
 /// The first bytes of a variable's value, at most `most` of them.
@@ -116,13 +110,12 @@ pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Op
 }
 
 /// The values of a variable, in the entries' order.
-fn values(entries: &[*mut c_char], name: &str) -> impl Iterator<Item = *const c_char> {
-    let letter = name.bytes().next();
-    // Most entries need one look, because they begin with another letter.
-    // SAFETY: entries before the null pointer are C strings (src/common/env.c).
-    let may_be_it = move |entry: &&*mut c_char| Some(unsafe { ***entry } as u8) == letter;
-    let entries = entries.iter().filter(may_be_it);
-    entries.filter_map(move |entry| value_of(*entry, name))
+fn values(
+    entries: impl Iterator<Item = *mut c_char>,
+    name: &str,
+) -> impl Iterator<Item = *const c_char> {
+    let entries = entries.take(MOST_IN_STEP);
+    entries.filter_map(move |entry| value_of(entry, name))
 }
 
 /// Where an entry's value begins, if the entry is this variable's.
@@ -188,12 +181,25 @@ impl<'a> Change<'a> {
         set.chain(self.reserve.iter().map(|(name, _)| *name))
     }
 
+    /// The letters, by their numbers, with which entries begin that are removed or replaced: any where there is no prefix.
+    fn first_letters(&self, others: &[&str]) -> [bool; 256] {
+        let mut letters = [self.prefix.is_empty(); 256];
+        let names = others.iter().copied().chain(self.coming());
+        for name in names.chain([self.prefix]) {
+            let letter = name.bytes().next();
+            if let Some(place) = letter.and_then(|letter| letters.get_mut(usize::from(letter))) {
+                *place = true;
+            }
+        }
+        letters
+    }
+
     /// Whether an entry is removed or replaced.
     #[inline(never)]
-    fn ends(&self, entry: *const c_char) -> bool {
+    fn ends(&self, entry: *const c_char, others: &[&str]) -> bool {
         let is = |rest, name: &str| value_of(rest, name).is_some();
         let removed = |rest| self.remove.iter().any(|name| is(rest, name));
-        let mut others = self.remove_others.iter().copied().chain(self.coming());
+        let mut others = others.iter().copied().chain(self.coming());
         behind(entry, self.prefix).is_some_and(removed) || others.any(|name| is(entry, name))
     }
 }
@@ -208,29 +214,38 @@ struct Scan {
 
 impl Scan {
     fn of(environment: Environment, change: &Change<'_>) -> Result<Self, Error> {
-        let mut gone = Vec::new();
-        // Most entries need one look, because they begin with another letter.
-        let first = change.prefix.bytes().next();
-        let mut others = change.remove_others.iter().copied().chain(change.coming());
-        let letter = first.filter(|_| others.all(|name| name.starts_with(change.prefix)));
-        let entries = environment.entries()?;
-        let places = entries.iter().copied().enumerate();
-        let mut look = |(at, entry): (usize, *mut c_char)| {
-            if change.ends(entry) {
+        let found = Self::beside(environment, change, &[])?;
+        if found.gone.is_empty() {
+            return Ok(found);
+        }
+        let others = (change.remove_others)(&|name, limit| get(environment, name, limit));
+        match others.is_empty() {
+            true => Ok(found),
+            false => Self::beside(environment, change, &others),
+        }
+    }
+
+    /// One look, if other variables go as well.
+    fn beside(
+        environment: Environment,
+        change: &Change<'_>,
+        others: &[&str],
+    ) -> Result<Self, Error> {
+        let (mut count, mut gone) = (0, Vec::new());
+        let letters = change.first_letters(others);
+        for (at, entry) in environment.entries()?.enumerate() {
+            // SAFETY: entries before the null pointer are C strings (src/common/env.c).
+            let letter = unsafe { *entry } as u8;
+            // Most entries need one look, because they begin with another letter.
+            if letters.get(usize::from(letter)) == Some(&true) && change.ends(entry, others) {
                 gone.push((at, entry));
             }
-        };
-        match letter {
-            // SAFETY: entries before the null pointer are C strings (src/common/env.c).
-            Some(letter) => places
-                .filter(|(_, entry)| unsafe { **entry } as u8 == letter)
-                .for_each(look),
-            None => places.for_each(&mut look),
+            count = at + 1;
         }
-        Ok(Self {
-            count: entries.len(),
-            gone,
-        })
+        match count > MOST_IN_STEP {
+            true => Err(TOO_MANY),
+            false => Ok(Self { count, gone }),
+        }
     }
 }
 
@@ -282,9 +297,11 @@ fn array(
 /// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
 /// longer than the room is not written.
 pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
-    let entries = environment.entries().unwrap_or_default().iter();
+    let Ok(entries) = environment.entries() else {
+        return false;
+    };
     // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
-    unsafe { put(entries.copied(), name, value) }
+    unsafe { put(entries.take(MOST_IN_STEP), name, value) }
 }
 
 /// # Safety

@@ -4,6 +4,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -158,9 +159,8 @@ impl StateDir {
 #[must_use]
 pub fn is_off(base: &Path) -> bool {
     // A launch asks this: the path is made in one piece.
-    let mut path = PathBuf::with_capacity(base.as_os_str().len() + 1 + OFF.len());
-    path.extend([base, Path::new(OFF)]);
-    access(&path, AccessFlags::F_OK).is_ok()
+    let path = [base.as_os_str().as_bytes(), b"/", OFF.as_bytes()].concat();
+    access(path.as_slice(), AccessFlags::F_OK).is_ok()
 }
 
 fn is_plain(name: &str) -> bool {

@@ -95,6 +95,9 @@ fn unread(plan: &Plan) -> Option<String> {
 /// `compat` says.
 #[must_use]
 pub fn planned_on<'a>(request: &Request, node: &'a Node) -> &'a Node {
+    if node.is_by_tree() {
+        return node;
+    }
     match Wish::of(request) {
         _ if request.cpuset.is_some() => node.by_tree(),
         Ok(wish) if wish.is_only_berths() => node.by_tree(),

@@ -12,7 +12,6 @@ use berth_placement::{
     request::grid_engine::Strategy,
 };
 use libc::c_int;
-use slurm_sys::views::Change;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::site::metrics;
@@ -226,9 +225,5 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
     };
     let sealed = key::sealed(handover, &identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    let listed = names::inherited(|name, limit| batch.env_get(name, limit));
-    Ok(batch.env_change(&Change {
-        remove_others: &listed,
-        ..names::instead(set.as_slice())
-    })?)
+    Ok(batch.env_change(&names::instead_of_outer(set.as_slice()))?)
 }

@@ -3,8 +3,8 @@
 //! the files `off` and `reload` and comparing the set of online CPUs.
 
 use std::ffi::{c_char, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
@@ -13,7 +13,6 @@ use berth_placement::{
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
-use slurm_sys::views::Change;
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
 use crate::site::settings::{self, Settings};
@@ -28,6 +27,9 @@ use crate::step::words::{join_bounded, name};
 use crate::step::{CpuBindWords, Step};
 use crate::step::{bits, names};
 use crate::step::{convert, memory};
+
+/// slurmd knows of no other step.
+static NOBODY: LazyLock<Claims> = LazyLock::new(Claims::default);
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -99,22 +101,10 @@ fn fall_back(launch: &mut LaunchRequest<'_>) {
     let cleared = launch
         .set_cpu_bind(0, None)
         .and_then(|()| launch.set_mem_bind(0, None))
-        .and_then(|()| env_change(launch, &[]));
+        .and_then(|()| launch.env_change(&names::instead_of_outer(&[])));
     if let Err(why) = cleared {
         log::error!("{}: {why}", name(launch.step_id()));
     }
-}
-
-/// Leaves nothing of an outer step in the tasks' environment.
-fn env_change(
-    launch: &mut LaunchRequest<'_>,
-    set: &[(&str, &str)],
-) -> Result<(), slurm_sys::Error> {
-    let listed = names::inherited(|name, limit| launch.env_get(name, limit));
-    launch.env_change(&Change {
-        remove_others: &listed,
-        ..names::instead(set)
-    })
 }
 
 fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
@@ -132,11 +122,12 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         uid,
     };
     let node = node_of(slurm, &conf, &settings)?;
-    let requested = requested_step::read(slurm, launch, &settings, share, &node)?;
+    let requested = requested_step::read(slurm, launch, &settings, share, &node);
+    let requested = requested.map_err(|why| Stop::Refused(RefusalKind::Bind, why))?;
     let ask = &requested.step.request;
     compare(&settings, (id, &node_name), ask, &node);
     // What can never fit is refused here, whoever else is on the node.
-    let plan = plan(ask, &node, &Claims::default())?;
+    let plan = plan(ask, &node, &NOBODY)?;
     let cpus_per_task = ask.cpus_per_task;
     reserved::look(&plan, || name(id));
     if requested.inherited {
@@ -151,13 +142,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         ..Handover::default()
     };
     if requested.step.looks_at_others(node.rules().fixes) {
-        let came = CpuBindWords {
-            bits: launch.cpu_bind_type().into(),
-            list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
-        };
-        leave_open(slurm, launch, &plan)?;
         handover.undecided = Some(Box::new(Step {
-            came: Some(came),
+            came: Some(leave_open(slurm, launch, &plan)?),
             ..requested.step
         }));
     } else {
@@ -200,7 +186,7 @@ fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_s
 /// `shadow=on`: the log tells what the other behaviour would give.
 fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, node: &Node) {
     if settings.shadow {
-        let alone = plan(ask, node, &Claims::default());
+        let alone = plan(ask, node, &NOBODY);
         shadow::compare(&name(id), (node_name, ask, node), &alone);
     }
 }
@@ -214,8 +200,8 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
     };
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     match requested_step::read(slurm, launch, &settings, share, &node) {
-        Ok(requested) => plan(&requested.step.request, &node, &Claims::default()).is_err(),
-        Err(why) => matches!(why, Stop::Refused(..)),
+        Ok(requested) => plan(&requested.step.request, &node, &NOBODY).is_err(),
+        Err(_) => true,
     }
 }
 
@@ -262,12 +248,20 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     Ok(index)
 }
 
-/// Until slurmstepd has decided the step, its message has the step's own CPUs.
-fn leave_open(slurm: Abi, launch: &mut LaunchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+/// Until slurmstepd has decided the step, its message has the step's own CPUs. Gives what came there.
+fn leave_open(
+    slurm: Abi,
+    launch: &mut LaunchRequest<'_>,
+    plan: &Plan,
+) -> Result<CpuBindWords, slurm_sys::Error> {
+    let came = CpuBindWords {
+        bits: launch.cpu_bind_type().into(),
+        list: launch.cpu_bind(LIST_BYTES).ok().flatten(),
+    };
     let c = &slurm.layout.constants;
-    let verbose = u32::from(launch.cpu_bind_type()) & c.CPU_BIND_VERBOSE;
-    let bits = c.CPU_BIND_MASK | verbose;
-    Ok(launch.set_cpu_bind(bits as u16, Some(&plan.own.to_hex(0)))?)
+    let bits = c.CPU_BIND_MASK | (came.bits & c.CPU_BIND_VERBOSE);
+    launch.set_cpu_bind(bits as u16, Some(&plan.own.to_hex(0)))?;
+    Ok(came)
 }
 
 /// Writes the tasks' masks.
@@ -298,7 +292,7 @@ fn pass(
 ) -> Result<(), Stop> {
     let sealed = key::sealed(handover, identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    env_change(launch, set.as_slice())?;
+    launch.env_change(&names::instead_of_outer(set.as_slice()))?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
             "{} request={:?} rule={} masks={}",

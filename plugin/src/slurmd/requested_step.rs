@@ -2,14 +2,13 @@
 //! that Slurm and the job give it. Nonsense is refused here.
 
 use berth_placement::sets::limits::NEAR_BYTES;
-use berth_placement::{CpuBind, Near, Node, PoolWish, RefusalKind};
+use berth_placement::{CpuBind, Near, Node, PoolWish};
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
 use crate::site::settings::Settings;
 use crate::site::standing::{Abi, NAME};
 use crate::slurmd::step_cpuset;
-use crate::slurmd::stop::Stop;
 use crate::slurmd::{near, refusal};
 use crate::step::Step;
 use crate::step::options::{Own, Texts};
@@ -28,41 +27,41 @@ pub(super) struct RequestedStep {
     pub notes: Vec<String>,
 }
 
-/// Reads a launch request. Nonsense is refused, because a client other than srun may have sent it.
+/// Reads a launch request.
+///
+/// # Errors
+/// Nonsense, as a text for the user: a client other than srun may have sent it.
 pub(super) fn read(
     slurm: Abi,
     launch: &LaunchRequest<'_>,
     settings: &Settings,
     share: refusal::Share,
     node: &Node,
-) -> Result<RequestedStep, Stop> {
-    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
+) -> Result<RequestedStep, String> {
     let unknown = launch.unknown_binding_bits();
     if unknown != 0 {
-        return Err(refused(format!(
+        return Err(format!(
             "the launch request has CPU binding bits {unknown:#x}, which this Slurm does not know; \
              start the step with this cluster's own srun"
-        )));
+        ));
     }
-    let options = options(launch).map_err(refused)?;
+    let options = options(launch)?;
     let texts = routes::of_step(&options);
     let (tasks, index) = (share.tasks, share.index);
     let share = (tasks, share.allocation);
-    let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
+    let mut request = convert::request(launch, share, (slurm.layout, node))?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
-    let cpuset = cpuset.map_err(refused)?;
-    let found = ours(launch, (&texts, &request.cpu_bind), settings);
-    let (ours, ours_note) = found.map_err(refused)?;
+    let cpuset = step_cpuset::of_step(launch, (&options, &texts), settings, index)?;
+    let (ours, ours_note) = ours(launch, (&texts, &request.cpu_bind), settings)?;
     let confine = ours.confine;
-    let pool = pool(&texts).map_err(refused)?;
+    let pool = pool(&texts)?;
     ours.put(&mut request);
     request.near_by_default = is_default(request.near.as_ref(), launch);
-    let (mem_bind, memory_note) = memory::requested(launch, slurm.layout).map_err(refused)?;
+    let (mem_bind, memory_note) = memory::requested(launch, slurm.layout)?;
     request.mem_bind = mem_bind;
     request.reserved.clone_from(&settings.reserved);
     let mut near = near::devices(request.near.as_ref(), launch, (index, tasks), slurm);
-    near.may_be_strict(request.near.as_ref()).map_err(refused)?;
+    near.may_be_strict(request.near.as_ref())?;
     request.gres = near.gres.take();
     if let Some(cpuset) = &cpuset {
         cpuset.put(&mut request);

@@ -14,7 +14,7 @@ use crate::step::CpusetWish;
 use crate::step::convert;
 use crate::step::cpuset::CpusetOption;
 use crate::step::cpuset_size::{self, Size};
-use crate::step::options::Own;
+use crate::step::options::{Own, Texts};
 use crate::step::routes;
 
 /// What a step's cpuset is to be.
@@ -32,10 +32,10 @@ pub(crate) struct Wanted {
 /// What is wrong with the request, for the user.
 pub(crate) fn of_step(
     launch: &LaunchRequest<'_>,
-    (options, settings): (&[SpankOption], &Settings),
+    (options, texts): (&[SpankOption], &Texts),
+    settings: &Settings,
     index: u32,
 ) -> Result<Option<Wanted>, String> {
-    let texts = routes::of_step(options);
     let size = routes::cpuset_size_of_step(options);
     let asked = CpusetOption::read(texts.get(Own::Cpuset), size)?;
     if !settings.binding {

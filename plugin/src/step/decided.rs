@@ -5,7 +5,6 @@ use berth_placement::{CpuSet, Level, Plan, Request, Rule, SiteConfine, Wish};
 use crate::step::Step;
 use crate::step::device_order;
 use crate::step::handover::{Handover, Outcome, Served};
-use crate::step::inherited;
 use crate::step::words::{describe, join_bounded, rule};
 
 impl Handover {
@@ -17,7 +16,6 @@ impl Handover {
             _ if plan.is_bound() => Outcome::Bound,
             _ => Outcome::Unbound,
         };
-        self.list = inherited::mark(plan);
         self.own = plan.own.clone();
         self.beyond = self.beyond_own(ask, plan);
         self.request = describe(ask);

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::step::Step;
 
-/// The texts of most steps are shorter.
-const USUAL: usize = 512;
-
 /// The result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
@@ -35,8 +32,8 @@ pub(crate) enum Outcome {
 #[serde(default)]
 pub(crate) struct Handover {
     pub outcome: Outcome,
-    /// Hash of the list that the message carries ([`crate::step::inherited`]); empty for none.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The mark of the list that the message carries ([`crate::step::inherited`]); empty for none.
+    #[serde(skip)]
     pub list: String,
     /// The step's CPUs; no task is bound to others, except to those in `beyond`.
     pub own: CpuSet,
@@ -140,16 +137,6 @@ impl Member {
     /// The CPUs of the job, as Slurm counts them.
     pub(crate) fn cpu_count(&self) -> u32 {
         self.count(&self.cpus)
-    }
-}
-
-impl Handover {
-    /// Its text.
-    pub(crate) fn text(&self) -> String {
-        let mut json = Vec::with_capacity(USUAL);
-        // Its values all have a form in JSON; a text that is cut would not be believed.
-        let _ = serde_json::to_writer(&mut json, self);
-        String::from_utf8(json).unwrap_or_default()
     }
 }
 

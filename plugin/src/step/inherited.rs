@@ -5,10 +5,10 @@
 
 use std::hash::{Hash, Hasher};
 
-use berth_placement::{Fix, Fixes, Message, Mode, Plan, Request};
+use berth_placement::{Fix, Fixes, Mode, Request};
 use slurm_sys::LaunchRequest;
 
-use crate::step::{names, seal};
+use crate::step::names;
 
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
@@ -27,17 +27,6 @@ pub(crate) fn forget(ask: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>
     came_back
 }
 
-/// The mark of the list that a plan sends out.
-pub(crate) fn mark(plan: &Plan) -> String {
-    let masks = plan.tasks.iter().map(|task| &task.cpus);
-    match &plan.message {
-        Message::Unbound => String::new(),
-        Message::AsAsked(list) | Message::Rewritten(list) => of_mode(list).unwrap_or_default(),
-        Message::Each { .. } => of(masks),
-        Message::Shared { .. } => of(masks.take(1)),
-    }
-}
-
 /// The mark of a list. It is made from sets, not from their text, because srun drops each mask's
 /// `0x`.
 pub(crate) fn of_mode(mode: &Mode) -> Option<String> {
@@ -53,7 +42,7 @@ fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
     for entry in list {
         entry.hash(&mut mix);
     }
-    seal::digits(mix.finish().to_be_bytes())
+    format!("{:016x}", mix.finish())
 }
 
 /// A hash that is quick and the same in every build, because the mark outlives this process.

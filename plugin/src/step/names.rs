@@ -3,7 +3,7 @@
 //! and stay.
 
 use berth_placement::answer::device_mark;
-use slurm_sys::views::Change;
+use slurm_sys::views::{Change, Get};
 
 /// The prefix of berth's variables.
 const PREFIX: &str = "BERTH_";
@@ -60,9 +60,17 @@ pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
     Change {
         prefix: PREFIX,
         remove: OUTCOMES,
-        remove_others: &[],
+        remove_others: |_| Vec::new(),
         set,
         reserve: &[],
+    }
+}
+
+/// For slurmd: a change that also leaves nothing of an outer step's lists of devices.
+pub(crate) fn instead_of_outer<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
+    Change {
+        remove_others: inherited,
+        ..instead(set)
     }
 }
 
@@ -71,8 +79,8 @@ pub(crate) const LIST_BYTES: usize = 16 << 10;
 /// Bytes of a mark: the lists of all vendors fit.
 const MARK_BYTES: usize = 4 * LIST_BYTES;
 
-/// The variables that are not this step's. `get` reads a variable that has at most so many bytes.
-pub(crate) fn inherited(get: impl Fn(&str, usize) -> Option<String>) -> Vec<&'static str> {
+/// The variables that are not this step's.
+fn inherited(get: &Get<'_>) -> Vec<&'static str> {
     let Some(mark) = get(DEVICES, MARK_BYTES) else {
         return Vec::new();
     };

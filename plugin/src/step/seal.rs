@@ -9,7 +9,10 @@ use slurm_sys::StepId;
 use crate::step::handover::Handover;
 
 /// The first word. Another number means that the handover's fields have another meaning.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
+
+/// The texts of most steps are shorter.
+const USUAL: usize = 512;
 
 /// The step, user and node that a mark is valid for.
 pub(crate) struct StepIdentity<'a> {
@@ -18,14 +21,20 @@ pub(crate) struct StepIdentity<'a> {
     pub uid: u32,
 }
 
-/// The most bytes of the variable's value: the handover, a blank and the mark.
+/// The most bytes of the variable's value: version and handover, a blank, and the mark.
 pub(crate) const MOST: usize = HANDOVER_BYTES + 1 + 2 * size_of::<u128>();
 
-/// The variable's value: version, mark, and the handover.
+/// The variable's value: version, the handover, and the mark of both.
 pub(crate) fn sealed(handover: &Handover, identity: &StepIdentity<'_>, key: &Key) -> String {
-    let fields = handover.text();
-    let Mark(mark) = mark(VERSION, &fields, identity, key);
-    [VERSION, " ", &digits(mark.to_be_bytes()), " ", &fields].concat()
+    let mut text = Vec::with_capacity(USUAL);
+    text.extend_from_slice(VERSION.as_bytes());
+    text.push(b' ');
+    // Its values all have a form in JSON; a text that is cut would not be believed.
+    let _ = serde_json::to_writer(&mut text, handover);
+    let Mark(mark) = mark(&text, identity, key);
+    text.push(b' ');
+    text.extend_from_slice(digits(mark).as_flattened());
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// The handover in a variable, if slurmd has marked it for this step.
@@ -37,41 +46,36 @@ pub(crate) fn opened(
     identity: &StepIdentity<'_>,
     key: &Key,
 ) -> Result<Handover, String> {
-    let mut parts = text.splitn(3, ' ');
-    let mut next = || parts.next().unwrap_or_default();
-    let (version, given, fields) = (next(), next(), next());
-    if version != VERSION {
+    let (marked, given) = text.rsplit_once(' ').unwrap_or_default();
+    let Some((VERSION, fields)) = marked.split_once(' ') else {
         return Err("another release of berth wrote it".into());
-    }
-    if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(version, fields, identity, key))
-    {
+    };
+    let given = u128::from_str_radix(given, 16).ok().map(Mark);
+    if given != Some(mark(marked.as_bytes(), identity, key)) {
         return Err("its mark is not slurmd's".into());
     }
     fields.parse()
 }
 
-fn mark(version: &str, fields: &str, identity: &StepIdentity<'_>, key: &Key) -> Mark {
+/// The mark of version and fields.
+fn mark(marked: &[u8], identity: &StepIdentity<'_>, key: &Key) -> Mark {
     let StepId {
         job_id, step_id, ..
     } = identity.step;
     let component = identity.step.het_component.unwrap_or(u32::MAX);
     let numbers = [job_id, step_id, component, identity.uid].map(u32::to_le_bytes);
     key.mark(&[
-        version.as_bytes(),
         identity.node_name.as_bytes(),
         numbers.as_flattened(),
-        fields.as_bytes(),
+        marked,
     ])
 }
 
 /// Two small hexadecimal digits for each byte.
-pub(crate) fn digits<const BYTES: usize>(bytes: [u8; BYTES]) -> String {
+fn digits(mark: u128) -> [[u8; 2]; size_of::<u128>()] {
     let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
-    let mut digits = [[b'0'; 2]; BYTES];
-    for (pair, byte) in digits.iter_mut().zip(bytes) {
-        *pair = [digit(byte >> 4), digit(byte & 0xf)];
-    }
-    String::from_utf8(digits.as_flattened().to_vec()).unwrap_or_default()
+    let bytes = mark.to_be_bytes();
+    bytes.map(|byte| [digit(byte >> 4), digit(byte & 0xf)])
 }
 
 #[cfg(test)]
@@ -131,21 +135,28 @@ mod tests {
             },
             uid: 1000,
         };
-        let fields = Handover::default().text();
-        let zero = format!("{VERSION} {:032x} {fields}", 0);
-        let texts = ["", "1", "1 ", "3 0 x", "1 + x", &fields, &zero];
+        let fields = serde_json::to_string(&Handover::default()).unwrap();
+        let zero = format!("{VERSION} {fields} {:032x}", 0);
+        let texts = ["", "1", "1 ", "4 x 0", "4 x +", "4 0", &fields, &zero];
         for text in texts {
             assert!(opened(text, &identity, &key).is_err(), "{text:?}");
         }
         let other = sealed(&Handover::default(), &identity, &key).replacen(VERSION, "2", 1);
         let told = opened(&other, &identity, &key).unwrap_err();
         assert_eq!(told, "another release of berth wrote it");
-        let longer = sealed(&Handover::default(), &identity, &key) + " own=0-99";
-        assert!(opened(&longer, &identity, &key).is_err());
+        let whole = sealed(&Handover::default(), &identity, &key);
+        for changed in [
+            whole.clone() + " own=0-99",
+            whole.replacen('}', ",\"own\":\"f\"}", 1),
+        ] {
+            assert!(opened(&changed, &identity, &key).is_err(), "{changed}");
+        }
     }
 
     #[test]
     fn every_byte_has_two_digits() {
-        assert_eq!(digits([0xff, 0x00, 0x09, 0x1a, 0xf0]), "ff00091af0");
+        let mark = 0xff00_091a_f0ff_0000_0000_0000_0000_0001;
+        let text = format!("{mark:032x}");
+        assert_eq!(digits(mark).as_flattened(), text.as_bytes());
     }
 }

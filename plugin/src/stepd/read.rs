@@ -110,7 +110,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let (intent, cut) = match handover.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_read => (Intent::Own(own_cpus(slurm, record)), None),
-        _ => intent::intent(slurm, record, &handover, &masks),
+        _ => intent::intent(slurm, record, &mut handover, &masks),
     };
     stands_in(slurm, record, (&mut handover, is_read));
     export_env::export(slurm, record, &intent, &mut handover);

@@ -20,6 +20,9 @@ use crate::topology::pu_table::PuTable;
 use crate::topology::shape::Shape;
 use crate::topology::surroundings::Surroundings;
 
+/// The fixes by which the tree counts, and not slurmd's arithmetic.
+const BY_TREE: [Fix; 3] = [Fix::CoreThreads, Fix::HoleNumbers, Fix::RealSockets];
+
 /// The planner's knowledge of a node.
 ///
 /// ```
@@ -97,16 +100,22 @@ impl Node {
         Self::new(self.shape.clone(), self.found.clone(), self.socket, rules)
     }
 
+    /// Whether it is as the tree has it.
+    pub(crate) fn is_by_tree(&self) -> bool {
+        BY_TREE.into_iter().all(|fix| self.rules.fixes.has(fix))
+    }
+
     /// This node as the tree has it, whatever `compat` says.
     #[must_use]
     pub fn by_tree(&self) -> &Self {
-        let tree = [Fix::CoreThreads, Fix::HoleNumbers, Fix::RealSockets];
-        if tree.into_iter().all(|fix| self.rules.fixes.has(fix)) {
+        if self.is_by_tree() {
             return self;
         }
         self.by_tree.get_or_init(|| {
             let fixes = self.rules.fixes;
-            let fixes = tree.into_iter().fold(fixes, |all, fix| all.with(fix, true));
+            let fixes = BY_TREE
+                .into_iter()
+                .fold(fixes, |all, fix| all.with(fix, true));
             Box::new(self.with_rules(Rules {
                 fixes,
                 ..self.rules
