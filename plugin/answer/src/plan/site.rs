@@ -65,10 +65,12 @@ impl Question {
             autobind: self.cluster_autobind(),
             block_by_default: self.config().is_some_and(Config::is_block_by_default),
             constrain_cores: self.config().is_some_and(Config::constrains_cores),
-            refuse_failed_binding: self
+            refuse_failed_binding: self.settings().is_some_and(|one| one.refuse_failed_binding),
+            cpuset_first_fit: self.settings().is_some_and(|one| !one.cpuset_best),
+            cpuset_fail: self
                 .settings()
-                .is_some_and(|settings| settings.refuse_failed_binding),
-            ..Rules::default()
+                .map(|one| one.cpuset_fail)
+                .unwrap_or_default(),
         });
         let base = self.compat.unwrap_or(site.fixes);
         let words = self.fixes.as_deref().unwrap_or_default();
