@@ -13,17 +13,17 @@ mod nodes;
 pub mod parents;
 pub mod picture;
 pub mod plan;
-pub mod pool_room;
 pub mod question;
 pub mod reader;
 pub mod shell;
-mod srun_options;
 pub mod text;
 pub mod topo;
 pub mod tune;
 pub mod world;
 
 pub use fact::{By, Fact};
+pub use question::Question;
+pub use world::World;
 
 /// A failure that is no refusal of the request.
 pub type Failure = Box<dyn std::error::Error>;

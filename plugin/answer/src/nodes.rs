@@ -1,13 +1,13 @@
 //! The nodes of a step: their number and names. In: `-N`, `-w`, `-m arbitrary`'s list.
 //! Out: names in the order in which slurmctld lays tasks out.
 
-use berth_placement::sets::count::{counted, either};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::question::Question;
-use crate::{Failure, Unreadable};
+use berth_placement::{counted, either};
 use berth_srun::host_list::{Most, expand, natural};
+
+use crate::{Failure, Question, Unreadable};
 
 /// More tasks than anybody lists by name.
 const MOST_TASKS: usize = 1 << 20;

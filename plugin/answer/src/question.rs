@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use berth_site::Announcement;
 use berth_site::settings::Settings;
+use berth_srun::Own;
 use berth_srun::conf::DefaultBind;
-use berth_srun::options::Own;
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions};
 use crate::lines::job::JobLine;

@@ -4,19 +4,17 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use berth_srun::Release;
 use berth_srun::line::read;
-use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
+use berth_srun::{Program, Release};
 use clap::{Args, Command, FromArgMatches};
 
-use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
+use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, in_one_line, one_number, refusal};
 use crate::lines::plan_args::is_whole;
 use crate::lines::srun::whole_line;
 use crate::lines::{NoAnswer, base, job};
 use crate::plan::controller::{passed_on, uses_controller};
-use crate::question::Question;
-use crate::world::World;
+use crate::{Question, World};
 
 impl Question {
     /// The question of some options, as if somebody had typed them where the world says.
@@ -107,6 +105,15 @@ pub enum Unread {
     /// The line is wrong, or starts something that is not planned.
     #[error(transparent)]
     Line(#[from] NoAnswer),
+}
+
+impl From<Unread> for NoAnswer {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Line(why) => why,
+            Unread::Options(why) => Self::Usage(in_one_line(why)),
+        }
+    }
 }
 
 impl From<String> for Unread {

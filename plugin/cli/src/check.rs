@@ -7,13 +7,12 @@ use std::process::ExitCode;
 
 use berth_answer::args::{SiteNodes, unused_site};
 use berth_answer::check::{Request, check};
-use berth_answer::{Failure, Unreadable};
+use berth_answer::{Failure, Unreadable, json};
 use berth_host::script_file::MOST;
 
 use crate::args::{CheckArgs, CheckFormat};
 use crate::here::Host;
 use crate::say;
-use berth_answer::json;
 
 /// Programs whose lines are understood.
 const COMMANDS: &[&str] = &[

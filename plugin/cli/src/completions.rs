@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::Failure;
 use crate::args::{Cli, CompletionArgs};
-use crate::say;
+use crate::{Failure, say};
 
 /// What bash needs for values such as `--cpu-bind=map_cpu:`.
 const BASH: &str = include_str!("completions.bash");

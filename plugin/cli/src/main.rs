@@ -7,7 +7,6 @@ mod args;
 mod check;
 mod child;
 mod completions;
-mod devices;
 mod discover;
 mod doctor;
 mod env;
@@ -15,7 +14,6 @@ mod here;
 mod man;
 mod node;
 mod plan;
-mod reload;
 mod report;
 mod say;
 mod site_files;
@@ -28,15 +26,15 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use berth_answer::args::{as_getopt, shortened};
 use berth_discover::DiscoverError;
 use clap::Parser;
 
-use berth_answer::args::{as_getopt, shortened};
-
 use crate::args::{Cli, Command, typed_command};
 
-// A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
 pub(crate) use berth_answer::{Failure, Unreadable};
+
+// A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
 
 /// The exit code of a wrong usage.
 const USAGE: u8 = 2;
@@ -66,7 +64,7 @@ fn main() -> ExitCode {
         Command::Env(args) => env::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Node(args) => node::run(args),
-        Command::Reload(args) => reload::run(args),
+        Command::Reload(args) => site_files::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

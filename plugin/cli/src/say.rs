@@ -66,14 +66,12 @@ pub(crate) fn screen(width: Option<usize>, colours: ColorChoice) -> Screen {
     }
 }
 
-fn ascii() -> &'static OnceLock<bool> {
-    static ASCII: OnceLock<bool> = OnceLock::new();
-    &ASCII
-}
+/// Whether text has no letters beyond ASCII.
+static ASCII: OnceLock<bool> = OnceLock::new();
 
 /// Decides between ASCII and other letters, once: the option decides, else the locale.
 pub(crate) fn use_ascii(asked: bool) {
-    let _ = ascii().set(asked || !is_utf8(|name| env::var(name).ok()));
+    let _ = ASCII.set(asked || !is_utf8(|name| env::var(name).ok()));
 }
 
 /// Whether the locale has letters beyond ASCII. Source: locale(7).
@@ -87,7 +85,7 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// What stands for our own letters in ASCII. Names from somebody's file stay as they are.
 fn plain(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() || !ascii().get().copied().unwrap_or(false) {
+    if text.is_ascii() || !ASCII.get().copied().unwrap_or(false) {
         return text.into();
     }
     let mut all = String::with_capacity(text.len());

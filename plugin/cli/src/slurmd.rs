@@ -9,7 +9,7 @@ use std::path::Path;
 use berth_host::announcement::ticks_a_second;
 use berth_host::ledger::Process;
 use berth_host::online::boot_id;
-use berth_site::announcement::Announcement;
+use berth_site::Announcement;
 use nix::unistd::Uid;
 
 /// Seconds after it has announced itself in which slurmd may still fork into the background.

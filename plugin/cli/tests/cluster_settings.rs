@@ -70,3 +70,17 @@ fn a_cluster_s_plugstack_conf_has_its_settings() {
         "{plan}"
     );
 }
+
+#[test]
+fn a_cluster_s_settings_decide_about_cpusets() {
+    let chosen = |words: &str| {
+        let (_, plan) = with_settings(words, &["--cpuset=MAX_RADIUS=2"]);
+        plan["cpusets"].to_string()
+    };
+    assert!(chosen("").contains("best_fit"), "{}", chosen(""));
+    assert!(chosen("cpuset_best=off").contains("first_fit"));
+    // The job does not own these CPUs.
+    let others = ["--cpuset=CPU_LIST=12-15"];
+    let (_, plan) = with_settings("cpuset_fail=unbound", &others);
+    assert!(rule_and_site(&plan).0.contains("cpuset"), "{plan}");
+}

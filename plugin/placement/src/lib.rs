@@ -56,6 +56,7 @@ pub use request::pool::{PoolName, PoolWish};
 pub use request::share::Share;
 pub use request::wish::Wish;
 pub use request::{Allocation, CoreSpec, Request, Rules};
+pub use sets::count::{counted, either};
 pub use sets::cpuset::CpuSet;
 pub use sets::error::{MachineError, TextError};
 pub use sets::ids::{CoreIdx, CpuId, LocalId, NumaId, PuIdx};

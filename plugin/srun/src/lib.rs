@@ -34,7 +34,9 @@ pub mod release;
 pub mod spelling;
 pub mod submission;
 
-pub use line::Line;
+pub use conf::Config;
+pub use line::{Line, LineOption};
+pub use options::{Command as Program, Own};
 pub use own_request::OwnRequest;
 pub use reading::{Refused, SrunRequest};
 pub use release::Release;

@@ -1,16 +1,15 @@
 //! The options of a request as clap takes them: srun's, berth's own and those of other SPANK plugins, each from its
 //! description.
 
-use berth_srun::OwnRequest;
-use berth_srun::line::LineOption;
 use berth_srun::options::{
     Command as Program, Foreign, Lookup, Own, Row, Takes, all_foreign, long,
 };
+use berth_srun::{LineOption, OwnRequest};
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::offered::offered;
-use super::srun::{rows, word};
+use super::srun::rows;
+use super::values::offered;
 
 /// The argument for an option of srun.
 fn argument(row: &'static Row) -> Arg {
@@ -90,12 +89,6 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// srun's as somebody would type them: `-n 4`, `--cpu-bind=cores`.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        self.slurms.iter().map(word).collect()
-    }
-
     /// Adds one of srun's by its long name.
     pub fn add(&mut self, name: &str, value: Option<&str>) {
         if let Lookup::Option(row) = long(Program::Srun, None, name) {
@@ -138,11 +131,8 @@ impl FromArgMatches for RequestOptions {
         });
         let mut own = OwnRequest::default();
         for option in Own::ALL {
-            let mut all = matches
-                .get_many::<String>(option.name)
-                .into_iter()
-                .flatten();
-            if let Some(text) = all.next_back() {
+            let all = matches.get_many::<String>(option.name);
+            if let Some(text) = all.and_then(|mut all| all.next_back()) {
                 let read = own.set(option, text);
                 read.map_err(|why| Error::raw(clap::error::ErrorKind::InvalidValue, why))?;
             }

@@ -2,9 +2,7 @@
 //! man pages and completions come.
 
 mod argument;
-mod offered;
 mod plan;
-mod refused;
 mod srun;
 mod values;
 
@@ -16,17 +14,15 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Command, ValueEnum};
 
 pub use argument::RequestOptions;
-pub use plan::{Autobind, BindingFail, CompatArg, Format, OnOff, OwnedCores, PlanArgs, site_bind};
-pub(crate) use refused::invalid;
-pub use refused::{in_one_line, shortened};
-pub use srun::{SrunOptions, as_getopt, ignored, one_number};
-pub(crate) use srun::{has_same_meaning, quoted, refusal, word};
-pub use values::of as values_of;
+pub use plan::{Format, OwnedCores, PlanArgs, site_bind};
+pub use srun::{SrunOptions, as_getopt, ignored, in_one_line, one_number, shortened};
+pub(crate) use srun::{has_same_meaning, invalid, quoted, refusal, word};
+pub use values::{of as values_of, socket};
 
 /// A release line of Slurm; completions offer the names.
 pub fn release() -> impl TypedValueParser<Value = Release> {
     let parse = |text: &str| text.parse::<Release>();
-    offered::named(parse, Release::ALL.map(Release::name))
+    values::named(parse, Release::ALL.map(Release::name))
 }
 
 /// How a site hands out nodes.
@@ -65,17 +61,6 @@ pub fn unused_site(typed: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'
     (typed.is_some() && cluster.is_some()).then_some(
         "--site is not used: the slurm.conf of --cluster says which partitions give whole nodes",
     )
-}
-
-/// What counts as a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Socket {
-    /// The processor package (slurmd's default)
-    Package,
-    /// The NUMA node: SlurmdParameters=numa_node_as_socket
-    Numa,
-    /// The L3 cache: SlurmdParameters=l3cache_as_socket
-    L3,
 }
 
 /// Whether an option is one of them, by its long name.

@@ -8,16 +8,17 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use berth_placement::{CpuBind, CpuSet, CpusetFail, Numbering, TextError};
+use berth_placement::{
+    CpuBind, CpuSet, CpusetFail, Fixes, Level, Numbering, SocketKind, TextError,
+};
 use berth_srun::options::{Own, values as listed};
 use berth_srun::{OwnRequest, Release};
 use clap::{Arg, Args, ColorChoice, ValueEnum};
 
 use crate::args::argument::RequestOptions;
-use crate::args::offered::offered;
-use crate::args::srun::quoted;
-use crate::args::values;
-use crate::args::{SiteNodes, Socket, release};
+use crate::args::srun::{quoted, word};
+use crate::args::values::{offered, one_of, socket};
+use crate::args::{SiteNodes, release, values};
 use crate::world::LIVE;
 
 /// The options that `-h` shows too, beside those of the request.
@@ -63,8 +64,8 @@ pub struct PlanArgs {
     )]
     pub numbering: Option<Numbering>,
     /// What counts as a socket [default: what slurmd here or SlurmdParameters of the --cluster calls one, else package]
-    #[arg(long, value_name = "KIND", help_heading = "Machine")]
-    pub socket: Option<Socket>,
+    #[arg(long, value_name = "KIND", value_parser = socket(), help_heading = "Machine")]
+    pub socket: Option<SocketKind>,
     /// Cores that the step owns, by Slurm's core number, or all
     #[arg(long, value_name = "LIST", value_parser = OwnedCores::read, conflicts_with = "cpus", help_heading = "Machine")]
     pub cores: Option<OwnedCores>,
@@ -126,24 +127,26 @@ pub struct PlanArgs {
     #[arg(
         long,
         value_name = "on|off",
+        value_parser = one_of(values::ON_OFF, [true, false]),
         hide_possible_values = true,
         help_heading = "Rules"
     )]
-    pub cpuset_best: Option<OnOff>,
+    pub cpuset_best: Option<bool>,
     /// What a cpuset that cannot be had leads to: refuse or unbound [default: as here, else refuse]
     #[arg(long, value_name = "WHAT", value_parser = CpusetFail::from_str, help_heading = "Rules")]
     pub cpuset_fail: Option<CpusetFail>,
     /// What a --binding that cannot be served leads to: run unbound, or refuse
-    #[arg(long, value_name = "WHAT", help_heading = "Rules")]
-    pub binding_fail: Option<BindingFail>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(values::BINDING_FAIL, [false, true]), help_heading = "Rules")]
+    pub binding_fail: Option<bool>,
     /// berth's masks or task/affinity's [default: as here]
     #[arg(
         hide_possible_values = true,
         long,
         value_name = "berth|affinity",
+        value_parser = one_of(values::COMPAT, [Fixes::ALL, Fixes::NONE]),
         help_heading = "Rules"
     )]
-    pub compat: Option<CompatArg>,
+    pub compat: Option<Fixes>,
 
     /// Slurm's release line [default: as here, else the newest]
     #[arg(
@@ -155,7 +158,7 @@ pub struct PlanArgs {
     )]
     pub slurm: Option<Release>,
     /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
-    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(values::AUTOBIND, values::LEVELS), help_heading = "Rules")]
     pub autobind: Option<Autobind>,
     /// CpuBind= of node or partition: used if the request has no --cpu-bind of its own
     #[arg(
@@ -251,17 +254,8 @@ impl PlanArgs {
     pub(crate) fn words(&self) -> Vec<String> {
         let own = |own: Own| Some(format!("--{}={}", own.name, quoted(&self.text(own)?)));
         let own = Own::ALL.into_iter().filter_map(own);
-        self.request.words().into_iter().chain(own).collect()
+        self.request.slurms.iter().map(word).chain(own).collect()
     }
-}
-
-/// A switch of the site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
-    /// It is on
-    On,
-    /// It is off
-    Off,
 }
 
 /// How an answer is shown.
@@ -286,35 +280,7 @@ pub enum Format {
 }
 
 /// `TaskPluginParam=autobind=`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Autobind {
-    /// No level, as where the site sets nothing
-    None,
-    /// Hardware threads
-    Threads,
-    /// Whole cores
-    Cores,
-    /// Whole sockets
-    Sockets,
-}
-
-/// What a `--binding` that cannot be served leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BindingFail {
-    /// The step runs, on all its CPUs, with a note
-    Unbound,
-    /// The step is refused
-    Refuse,
-}
-
-/// Whose masks a plan has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompatArg {
-    /// With every named fix
-    Berth,
-    /// As task/affinity does it, also where it is wrong
-    Affinity,
-}
+type Autobind = Option<Level>;
 
 /// `CpuBind=` of slurm.conf.
 ///

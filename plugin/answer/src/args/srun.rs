@@ -1,5 +1,7 @@
 //! srun's options in `berth plan`: clap's definitions, made from the table of options, and srun's
 //! reading of the values. Options that do not concern CPUs are accepted and ignored.
+//!
+//! A wrong command line as its user reads it: no value is repeated at length, or on several lines.
 
 use std::ops::Deref;
 
@@ -7,8 +9,10 @@ use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, Row, Takes, long, of, placing, short};
 use berth_srun::reading::{Refused, read};
 use berth_srun::{Release, SrunRequest};
+use clap::Error;
+use clap::error::{ContextKind, ContextValue};
 
-use super::refused::invalid;
+use crate::text;
 use crate::world::Standing;
 
 /// srun's reading of the options.
@@ -207,4 +211,60 @@ fn value_name(name: &str) -> &'static str {
         Lookup::Option(row) if !row.summary.is_empty() => row.value_name,
         _ => "VALUE",
     }
+}
+
+/// Longer values are cut in messages.
+const MOST_SHOWN: usize = 80;
+
+/// A value as a message repeats it.
+pub(super) fn cut(value: &str) -> String {
+    let mut cut: String = value.chars().take(MOST_SHOWN).collect();
+    if cut.len() < value.len() {
+        cut.push('…');
+    }
+    text::one_line(&cut).into_owned()
+}
+
+/// A wrong value, in clap's words.
+pub(crate) fn invalid(name: &str, value_name: &str, value: &str, why: &str) -> String {
+    let value = cut(value);
+    format!("invalid value '{value}' for '--{name} <{value_name}>': {why}")
+}
+
+/// clap's error with its values cut.
+pub fn shortened(mut why: Error) -> Error {
+    let all: Vec<_> = why
+        .context()
+        .filter(|(kind, _)| *kind != ContextKind::Usage)
+        .map(|(kind, value)| (kind, short_part(value)))
+        .collect();
+    for (kind, value) in all {
+        match value {
+            Some(value) => why.insert(kind, value),
+            None => why.remove(kind),
+        };
+    }
+    why
+}
+
+/// The first line of a refusal by clap, without the reminder of the usage.
+pub fn in_one_line(why: Error) -> String {
+    let text = shortened(why).to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").into()
+}
+
+/// A part of an error; none if it is advice that repeats a long value.
+fn short_part(part: &ContextValue) -> Option<ContextValue> {
+    let is_long =
+        |text: &clap::builder::StyledStr| text.to_string().chars().count() > 4 * MOST_SHOWN;
+    Some(match part {
+        ContextValue::String(text) => ContextValue::String(cut(text)),
+        ContextValue::Strings(all) => {
+            ContextValue::Strings(all.iter().map(|text| cut(text)).collect())
+        }
+        ContextValue::StyledStr(text) if is_long(text) => return None,
+        ContextValue::StyledStrs(all) if all.iter().any(is_long) => return None,
+        other => other.clone(),
+    })
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::line::LineOption;
+use berth_srun::LineOption;
 use berth_srun::reading::{Refused, SrunRequest};
 
 use super::command::{Command, Kind};
@@ -14,7 +14,6 @@ use super::finding::{Finding, Repair};
 use super::place::Surroundings;
 use super::script::{Role, Script};
 use super::settings::Settings;
-use crate::plan;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
@@ -187,7 +186,7 @@ impl<'a> Case<'a> {
         let is_known =
             of_job.is_none_or(|name| name.is_some()) && !self.unknown().contains("partition");
         let config = self.around.config().filter(|_| is_known);
-        config.is_some_and(|config| plan::gives_whole_nodes(config, named, self.around.release))
+        config.is_some_and(|config| config.gives_whole_nodes(named, self.around.release.modelled()))
     }
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
@@ -228,11 +227,6 @@ impl<'a> Case<'a> {
         bind.contains("map_") || bind.contains("mask_")
     }
 
-    /// Puts words behind the last option.
-    pub(crate) fn insert(&self, words: &str) -> Option<Repair> {
-        self.command.insert(words)
-    }
-
     /// Sets options, each of which is one word: a new value where the option stands, else the word at the end.
     pub(crate) fn set(&self, options: &[String]) -> Option<Repair> {
         self.command.set(&self.script.text, options)
@@ -254,6 +248,6 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn hint(&self, rule: &'static str, found: String, why: &str) -> Finding {
-        Finding::hint(self.command.number, rule, found, why)
+        self.warning(rule, found, why).hint_if(true)
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_srun::Line;
 use berth_srun::line::{LineOption, Trouble, read};
-use berth_srun::options::Command as Program;
+use berth_srun::{Line, Program};
 
 use super::finding::{Edit, Repair, replaced};
 use crate::shell::Word;
@@ -124,12 +123,17 @@ impl Command {
         let old = given.value.as_deref()?;
         let word = self.words.get(given.words.end.checked_sub(1)?)?;
         // Quotes around a value stay.
-        let bytes = text.get(word.range.clone())?;
-        let mut places = bytes.windows(old.len().max(1)).enumerate();
-        let mut places = places.by_ref().filter(|(_, part)| *part == old.as_bytes());
-        let (at, _) = places.next_back().filter(|_| !word.is_computed)?;
-        let start = word.range.start + at;
+        let start = places(text, word, old).next_back();
+        let start = start.filter(|_| !word.is_computed)?;
         Some(replaced(start..start + old.len(), value))
+    }
+
+    /// Gives an option another name.
+    pub(crate) fn rename(&self, text: &[u8], given: &LineOption, name: &str) -> Option<Repair> {
+        let word = self.words.get(given.words.start)?;
+        let start = places(text, word, &format!("--{}", given.name)).next();
+        let start = start.filter(|_| !given.name.is_empty())? + 2;
+        Some(replaced(start..start + given.name.len(), name))
     }
 
     /// Takes an option away, with the blanks before it on its line. Letters that share a word stay
@@ -152,6 +156,14 @@ impl Command {
         let edits: Option<Vec<_>> = line.options.iter().zip(options).map(one).collect();
         edits.map(|edits| edits.concat())
     }
+}
+
+/// Where a part of a word stands in the text.
+fn places(text: &[u8], word: &Word, part: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let bytes = text.get(word.range.clone()).unwrap_or_default();
+    let parts = bytes.windows(part.len().max(1)).enumerate();
+    let places = parts.filter(|(_, found)| *found == part.as_bytes());
+    places.map(|(at, _)| word.range.start + at)
 }
 
 /// Takes a word away, with the blanks before it; none if a quote, an escape or a variable would go

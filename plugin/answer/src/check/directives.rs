@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use berth_srun::options::Command as Program;
+use berth_srun::Program;
 use berth_srun::submission::directives;
 
 use super::command::Kind;
-use super::foreign::{Foreign, System};
+use super::finding::{Foreign, System};
 use super::script::Reader;
 use crate::shell::{Word, line_of};
 

@@ -4,9 +4,7 @@
 mod case;
 mod command;
 mod directives;
-mod document;
 mod finding;
-mod foreign;
 #[cfg(test)]
 mod mutations;
 mod nested_script;
@@ -22,14 +20,12 @@ mod steps;
 use berth_srun::Release;
 
 use crate::args::SiteNodes;
-use crate::plan;
 use crate::shell::Word;
 use crate::world::{LIVE, World};
 use crate::{Failure, Unreadable};
 use case::Case;
 use command::Kind;
-use finding::{Finding, replaced};
-use foreign::Foreign;
+use finding::{Finding, Foreign, replaced};
 use place::{Place, Surroundings, is_exclusive};
 use script::{Role, Script};
 
@@ -112,7 +108,7 @@ fn is_whole_there(script: &Script, around: &Surroundings<'_>) -> bool {
     let partition = named.find_map(|given| given.value.as_deref());
     let config = around.world.standing(LIVE, Some(LIVE)).cluster;
     let config = config.and_then(Result::ok);
-    config.is_some_and(|config| plan::gives_whole_nodes(&config, partition, around.release))
+    config.is_some_and(|config| config.gives_whole_nodes(partition, around.release.modelled()))
 }
 
 /// Every trap of a script and of those within it, in the order of their lines.
@@ -135,7 +131,7 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
         let line = script.line_of(unclosed.at);
         let text = format!("{} that begins here is never closed", unclosed.what);
         let why = "what stands behind it cannot be checked";
-        found.push(Finding::hint(line, "unclosed", text, why));
+        found.push(Finding::warning(line, "unclosed", text, why).hint_if(true));
     }
     found.extend(indented_directives(script));
     let refused = |command| rules::refused(&Case::new(script, command, around));

@@ -4,15 +4,11 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use berth_placement::Node;
-use berth_srun::Release;
-use berth_srun::conf::Config;
+use berth_srun::{Config, Release};
 
 use crate::args::{as_getopt, shortened};
-use crate::plan;
-use crate::question::Question;
-use crate::reader;
 use crate::world::{ScriptFile, World};
-use crate::{Failure, Unreadable};
+use crate::{Failure, Question, Unreadable, plan, reader};
 
 /// Assumed nodes with room for nearly everything.
 const ROOMY: (&str, u32) = ("2x64-smt2", 16);

@@ -2,10 +2,8 @@
 //! that are served otherwise or not at all, and tasks that share a core. The plan is that of
 //! `berth plan`, with slurmctld's choice of nodes and cores.
 
-use berth_placement::sets::count::{counted, either};
-
-use berth_placement::{Level, Node, Plan, Rule};
-use berth_srun::options::Own;
+use berth_placement::{Level, Node, Plan, Rule, counted, either};
+use berth_srun::Own;
 use berth_srun::reading::selection;
 
 use super::case::Case;
@@ -13,12 +11,9 @@ use super::finding::Finding;
 use super::place::Place;
 use super::rules::openmp;
 use crate::args::{SiteNodes, SrunOptions};
-use crate::lines;
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep, StepAnswer};
-use crate::question::Question;
-
-use crate::Failure;
+use crate::{Failure, Question, lines};
 
 /// The request as a plan's. What was typed beside the line goes before its own words.
 ///

@@ -8,15 +8,14 @@ use std::rc::Rc;
 
 use berth_srun::Line;
 use berth_srun::line::{LineOption, Trouble, read};
-use berth_srun::options::{Command as Program, Lookup, Takes, long};
+use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
 
 use super::command::{Command, Kind, Variable, Variables};
-use super::foreign::{Foreign, System};
+use super::finding::{Foreign, System};
 use super::place::Surroundings;
 use crate::lines::base;
 use crate::shell::{Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use crate::text::has_word;
-use berth_srun::options::nearest;
 
 /// What a script is to the one around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +118,7 @@ impl<'a> Reader<'a> {
             variables: around
                 .variables
                 .iter()
-                .filter_map(|text| preset_variable(text))
+                .filter_map(|text| variable(text, text.contains('$'), None))
                 .collect(),
             documents: Vec::new(),
             written: BTreeMap::new(),
@@ -330,22 +329,15 @@ fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
 
 /// A variable that a word sets, with its name.
 fn assigned(word: &Word) -> Option<(String, Variable)> {
-    let (name, value) = assignment(&word.text)?;
-    let value = Variable {
-        value: value.into(),
-        is_computed: word.is_computed,
-        end: Some(word.range.end),
-    };
-    Some((name.into(), value))
+    variable(&word.text, word.is_computed, Some(word.range.end))
 }
 
-/// A variable that is set before the text begins.
-fn preset_variable(text: &str) -> Option<(String, Variable)> {
+fn variable(text: &str, is_computed: bool, end: Option<usize>) -> Option<(String, Variable)> {
     let (name, value) = assignment(text)?;
     let value = Variable {
         value: value.into(),
-        is_computed: value.contains('$'),
-        end: None,
+        is_computed,
+        end,
     };
     Some((name.into(), value))
 }

@@ -1,18 +1,14 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
-use crate::Failure;
-use crate::lines;
-use crate::plan::{self, Answer, ScriptStep, StepAnswer};
-use crate::question::Question;
-use crate::world::World;
 use berth_placement::Node;
 
 use super::case::Case;
 use super::command::{Command, Kind};
 use super::place::{Place, Surroundings};
-use super::planned;
-use super::rules;
 use super::script::{Role, Script, script};
+use super::{planned, rules};
+use crate::plan::{self, Answer, ScriptStep, StepAnswer};
+use crate::{Failure, Question, World, lines};
 
 /// Plans one request as `berth plan` does, and the steps of the script that its job runs; the body of a loop
 /// counts once.
@@ -23,7 +19,7 @@ pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Answe
     let mut answer = plan::answer_of_line(question, on)?;
     if let Answer::Planned(step) = &mut answer
         && let Some(job) = &mut step.job
-        && let Some(line) = job.submits()
+        && let Some(line) = &job.submits
     {
         let steps = steps(line, question, on, world);
         job.add_steps(steps, question, on);

@@ -5,8 +5,6 @@
 //! `topology-synthetic.c`), and slurmd's filters (`xcpuinfo_hwloc_topo_load`).
 
 mod devices;
-mod distances;
-mod kinds;
 mod object;
 mod parts;
 mod synthetic;
@@ -77,8 +75,8 @@ pub fn machine_of_xml(text: &str) -> Result<Machine, NoMachine> {
     let topology = xml::topology(&document)?;
     let whole = xml::machine(topology, Import::Whole)?;
     let mut parts = parts::of(&xml::machine(topology, Import::Slurmds)?, &whole)?;
-    parts.numa_distances = distances::of_numa(topology, &parts.numa_nodes);
-    parts.kinds = kinds::kinds(topology, &parts)?;
+    parts.numa_distances = parts::of_numa(topology, &parts.numa_nodes);
+    parts.kinds = parts::kinds(topology, &parts)?;
     parts.devices = devices::devices(&whole, &parts.numa_nodes)?;
     Ok(Machine::new(parts)?)
 }

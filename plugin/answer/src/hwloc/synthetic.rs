@@ -40,7 +40,7 @@ struct Level {
 }
 
 /// A description.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Levels {
     /// From the machine down to the hardware threads.
     levels: Vec<Level>,
@@ -58,24 +58,23 @@ pub(super) fn levels(text: &str) -> Result<Levels, NoMachine> {
     if text.len() > MOST_BYTES {
         return Err(NoMachine::TooLong(text.len()));
     }
-    let mut found = Levels {
-        levels: Vec::new(),
-        memory: Vec::new(),
-        memory_numbers: Vec::new(),
-    };
+    let mut found = Levels::default();
     for word in words(text) {
-        if let Some(inner) = word
-            .strip_prefix('[')
-            .and_then(|word| word.strip_suffix(']'))
-        {
-            let level = level(&format!("{}:1{}", name_of(inner), attributes_of(inner)))?;
-            found.memory.push(found.levels.len());
-            found.memory_numbers.extend(level.numbers);
-        } else if word.starts_with('(') && found.levels.is_empty() {
-            // The machine's own attributes are sizes of memory, which no plan needs.
-        } else {
-            found.levels.push(level(word)?);
+        // The machine's own attributes are sizes of memory, which no plan needs.
+        if word.starts_with('(') && found.levels.is_empty() {
+            continue;
         }
+        let memory = word
+            .strip_prefix('[')
+            .and_then(|word| word.strip_suffix(']'));
+        let Some(inner) = memory else {
+            found.levels.push(level(word)?);
+            continue;
+        };
+        let (name, attributes) = inner.split_at(inner.find('(').unwrap_or(inner.len()));
+        found.memory.push(found.levels.len());
+        let level = level(&format!("{name}:1{attributes}"))?;
+        found.memory_numbers.extend(level.numbers);
     }
     found.check()?;
     Ok(found)
@@ -96,28 +95,16 @@ fn words(text: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn name_of(word: &str) -> &str {
-    word.split('(').next().unwrap_or(word)
-}
-
-fn attributes_of(word: &str) -> &str {
-    word.find('(')
-        .and_then(|at| word.get(at..))
-        .unwrap_or_default()
-}
-
 /// `TYPE:COUNT(NAME=VALUE NAME=VALUE)`.
 fn level(word: &str) -> Result<Level, NoMachine> {
     let wrong = || NoMachine::Word(word.chars().take(80).collect());
-    let (name, count) = name_of(word).split_once(':').ok_or_else(wrong)?;
+    let (level, inner) = word.split_once('(').unwrap_or((word, ""));
+    let (name, count) = level.split_once(':').ok_or_else(wrong)?;
     let name = name.to_ascii_lowercase();
     let kind = TYPES.iter().find(|(begins, _)| name.starts_with(begins));
     let arity = count.parse().ok().filter(|count| *count > 0);
-    let inner = attributes_of(word);
-    let inner = inner
-        .strip_prefix('(')
-        .and_then(|inner| inner.strip_suffix(')'));
-    let attributes = inner.unwrap_or_default().split_whitespace();
+    let attributes = inner.strip_suffix(')').unwrap_or_default();
+    let attributes = attributes.split_whitespace();
     let mut numbers = Vec::new();
     for list in attributes.filter_map(|attribute| attribute.strip_prefix("indexes=")) {
         let all = list.split(',').map(|number| number.parse().ok());
@@ -302,9 +289,8 @@ fn union<'o>(
     objects: &'o [Object<'static>],
     set: impl Fn(&'o Object<'static>) -> &'o CpuSet,
 ) -> CpuSet {
-    let mut all = CpuSet::new();
     objects
         .iter()
-        .for_each(|object| all.insert_all(set(object)));
-    all
+        .flat_map(|object| set(object).iter())
+        .collect()
 }

@@ -71,8 +71,8 @@ pub(super) fn topology<'a>(document: &'a Document<'a>) -> Result<Node<'a, 'a>, N
 /// # Errors
 /// [`NoMachine`]
 pub(super) fn machine<'a>(topology: Node<'a, 'a>, import: Import) -> Result<Object<'a>, NoMachine> {
-    let mut machines = topology.children().filter(|node| is_object(*node));
-    let node = machines.next().ok_or(NoMachine::NoTopology)?;
+    let node = children(topology, "object").next();
+    let node = node.ok_or(NoMachine::NoTopology)?;
     let mut all = Reader { import, next: 0 }.read(node, 0)?;
     match all.pop() {
         Some(machine) if all.is_empty() && machine.kind == "Machine" => Ok(machine),
@@ -80,8 +80,13 @@ pub(super) fn machine<'a>(topology: Node<'a, 'a>, import: Import) -> Result<Obje
     }
 }
 
-fn is_object(node: Node<'_, '_>) -> bool {
-    node.tag_name().name() == "object"
+/// The elements of a name in another one.
+pub(super) fn children<'a, 'n>(
+    node: Node<'a, 'a>,
+    name: &'n str,
+) -> impl Iterator<Item = Node<'a, 'a>> + use<'a, 'n> {
+    node.children()
+        .filter(move |node| node.tag_name().name() == name)
 }
 
 struct Reader {
@@ -97,7 +102,7 @@ impl Reader {
             return Err(NoMachine::TooDeep);
         }
         let mut all = Vec::new();
-        for child in node.children().filter(|child| is_object(*child)) {
+        for child in children(node, "object") {
             all.extend(self.read(child, depth + 1)?);
         }
         let kind = node.attribute("type").unwrap_or_default();

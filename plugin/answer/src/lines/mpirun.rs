@@ -2,8 +2,8 @@
 //! In: the words behind mpirun. Out: srun's options. Source: the manual of mpirun of Open MPI 5, options that place tasks
 //! or name them; requests.md's mapping language is PRRTE's.
 
+use super::NoAnswer;
 use super::job::base;
-use super::no_answer::NoAnswer;
 use crate::text::has_word;
 
 /// The names of the program.

@@ -1,7 +1,6 @@
 //! The options of a line, as the arguments of `berth plan`: what clap would make of them, without clap.
 
-use berth_srun::line::LineOption;
-use berth_srun::options::Own;
+use berth_srun::{LineOption, Own};
 
 use super::srun::WholeLine;
 use crate::args::{PlanArgs, has_same_meaning, invalid, word};

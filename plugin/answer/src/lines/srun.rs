@@ -2,12 +2,10 @@
 //! the program and everything behind it are left out. The line of an sbatch or salloc is that of a job.
 
 use berth_srun::line::{Line, LineOption, Trouble, read};
-use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
-use berth_srun::{Release, options};
+use berth_srun::{Program, Release, options};
 
-use super::mpirun;
-use super::no_answer::NoAnswer;
+use super::{NoAnswer, mpirun};
 use crate::args::is_plans_own;
 use crate::lines::job::{base, is_foreign};
 use crate::shell::{Word, assignment, scan};
@@ -147,50 +145,43 @@ fn faultless(given: &LineOption, program: Program, release: Release) -> Result<(
     } else {
         format!("--{name}")
     };
+    // A script in --wrap has variables of its own.
+    let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
     let command = program.name();
-    let wrong = |why: String| Err(NoAnswer::Usage(format!("{command}: {why}")));
-    if is_foreign(given, program, release) {
-        return Ok(());
-    }
-    match &given.trouble {
-        Some(Trouble::Unknown) if is_plans_own(name) => {
-            return wrong(format!(
-                "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
-                 line, as in berth plan {shown}… '{command} …'"
-            ));
-        }
+    let why = match &given.trouble {
+        _ if is_foreign(given, program, release) => return Ok(()),
+        None => match given.value.as_ref().filter(is_computed) {
+            None => return Ok(()),
+            Some(value) => {
+                return Err(NoAnswer::Usage(format!(
+                    "{shown} has the value {value}, which only the shell of the job knows; write the value itself"
+                )));
+            }
+        },
+        Some(Trouble::Unknown) if is_plans_own(name) => format!(
+            "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
+             line, as in berth plan {shown}… '{command} …'"
+        ),
         Some(Trouble::Unknown) => {
-            let later = options::long(program, None, name);
-            let since = match later {
+            let since = match options::long(program, None, name) {
                 options::Lookup::Option(_) => format!("; Slurm {release} does not have it"),
                 _ => String::new(),
             };
             let near = options::nearest(name, program, release)
                 .map_or(String::new(), |near| format!("; the nearest is --{near}"));
-            return wrong(format!("unrecognized option '{shown}'{since}{near}"));
+            format!("unrecognized option '{shown}'{since}{near}")
         }
         Some(Trouble::Ambiguous(names)) => {
             let names: Vec<_> = names.iter().map(|name| format!("'--{name}'")).collect();
-            let names = names.join(" ");
-            return wrong(format!(
-                "option '{shown}' is ambiguous; possibilities: {names}"
-            ));
+            format!(
+                "option '{shown}' is ambiguous; possibilities: {}",
+                names.join(" ")
+            )
         }
-        Some(Trouble::NoValue) => return wrong(format!("option '{shown}' requires an argument")),
-        Some(Trouble::UnwantedValue) => {
-            return wrong(format!("option '{shown}' doesn't allow an argument"));
-        }
-        None => {}
-    }
-    // A script in --wrap has variables of its own.
-    let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
-    match given.value.as_ref().filter(is_computed) {
-        Some(value) => Err(NoAnswer::Usage(format!(
-            "{shown} has the value {value}, which only the shell of the job knows; write the value \
-             itself"
-        ))),
-        None => Ok(()),
-    }
+        Some(Trouble::NoValue) => format!("option '{shown}' requires an argument"),
+        Some(Trouble::UnwantedValue) => format!("option '{shown}' doesn't allow an argument"),
+    };
+    Err(NoAnswer::Usage(format!("{command}: {why}")))
 }
 
 /// What shows something and starts nothing.

@@ -33,16 +33,14 @@ struct Division {
 
 /// Each socket of a machine with the areas in it.
 pub fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Area<'a>> {
-    let all = [numa(parents, machine.core_count()), l3(parents, machine)];
+    let all = [numa(parents, machine), l3(parents, machine)];
     // A single NUMA node or cache of the whole machine says nothing.
     let all = || all.iter().filter(|division| division.is_several());
     let sockets = parents.sockets.iter().enumerate();
     sockets
         .map(|(number, cores)| {
-            let cores: Vec<_> = cores
-                .iter()
-                .map(|core| (*core, parents.cpus_of(*core)))
-                .collect();
+            let cores = cores.iter().map(|core| (*core, parents.cpus_of(*core)));
+            let cores: Vec<_> = cores.collect();
             let mut divisions: Vec<_> = all().collect();
             divisions.sort_by_key(|division| successive(&cores, division).len());
             let names = vec![format!("socket {number}")];
@@ -53,30 +51,30 @@ pub fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Area<'a>>
         .collect()
 }
 
-fn numa(parents: &Parents<'_>, cores: usize) -> Division {
-    let of_core = |core: usize| parents.numa_of(CoreIdx(core as u32)).map(|node| node.0);
-    Division {
-        frame: Frame::Numa,
-        of_core: (0..cores).map(of_core).collect(),
-    }
+fn numa(parents: &Parents<'_>, machine: &Machine) -> Division {
+    let of_core = |core| parents.numa_of(core).map(|node| node.0);
+    Division::new(Frame::Numa, machine, of_core)
 }
 
 fn l3(parents: &Parents<'_>, machine: &Machine) -> Division {
     let caches = machine.objects(ObjectKind::L3);
-    let of_core = |core: usize| {
-        let first = *parents.cpus_of(CoreIdx(core as u32)).first()?;
-        let at = caches
-            .iter()
-            .position(|cache: &CpuSet| cache.contains(first));
-        at.map(|at| at as u32)
-    };
-    Division {
-        frame: Frame::L3,
-        of_core: (0..machine.core_count()).map(of_core).collect(),
-    }
+    Division::new(Frame::L3, machine, |core| {
+        let first = *parents.cpus_of(core).first()?;
+        let mut caches = (0..).zip(&caches);
+        let found = caches.find(|(_, cache)| cache.contains(first));
+        found.map(|(at, _)| at)
+    })
 }
 
 impl Division {
+    fn new(frame: Frame, machine: &Machine, of_core: impl Fn(CoreIdx) -> Option<u32>) -> Self {
+        let cores = (0..machine.core_count() as u32).map(CoreIdx);
+        Self {
+            frame,
+            of_core: cores.map(of_core).collect(),
+        }
+    }
+
     fn of(&self, core: CoreIdx) -> Option<u32> {
         self.of_core.get(core.index()).copied().flatten()
     }

@@ -9,8 +9,7 @@ mod tree;
 use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use berth_placement::sets::count::counted;
-use berth_placement::{CpuId, CpuSet, Device, DeviceKind, Machine, SocketKind};
+use berth_placement::{CpuId, CpuSet, Device, DeviceKind, Machine, SocketKind, counted};
 
 use crate::parents::Parents;
 use areas::Area;

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::step;
 use super::step::{Answered, Planned, PlannedStep};
+use crate::Question;
 use crate::args::PlanArgs;
-use crate::question::Question;
 
 /// More tasks than anybody reads an explanation of are not planned a second time.
 const MOST_TASKS: u32 = 1 << 14;
@@ -47,9 +47,9 @@ pub enum Effect {
     Served,
 }
 
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Effect {
+    fn words(self) -> &'static str {
+        match self {
             Self::CloseNeighbours => "puts more neighbouring tasks on one socket",
             Self::SpreadNeighbours => "puts fewer neighbouring tasks on one socket",
             Self::OneThread => {
@@ -60,13 +60,13 @@ impl fmt::Display for Effect {
             Self::OwnCpus => "gives each task CPUs that no other task has",
             Self::Level => "binds each task to a part of the step's CPUs",
             Self::Served => "can be served",
-        })
+        }
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.options, self.effect)
+        write!(f, "{} {}", self.options, self.effect.words())
     }
 }
 
@@ -75,11 +75,7 @@ pub type Added = (&'static str, Option<String>);
 
 /// The changes that do what they say.
 pub fn changes(of: Answered<'_>) -> Vec<Change> {
-    let Answered {
-        args,
-        on,
-        step: now,
-    } = of;
+    let (args, on, now) = (of.args, of.on, of.step);
     if now.tasks > MOST_TASKS {
         return Vec::new();
     }
@@ -88,7 +84,7 @@ pub fn changes(of: Answered<'_>) -> Vec<Change> {
         let Some(changed) = with(args, &added) else {
             continue;
         };
-        let Ok(Ok(then)) = step(&changed, on) else {
+        let Ok(then) = step(&changed, on) else {
             continue;
         };
         let holds = |effect: &&Effect| has_effect(**effect, on, now, &then);
@@ -106,18 +102,14 @@ pub fn changes(of: Answered<'_>) -> Vec<Change> {
 /// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
 /// option that cures it.
 pub fn shared(of: Answered<'_>) -> Option<String> {
-    let Answered {
-        args, step: now, ..
-    } = of;
+    let (args, now) = (of.args, of.step);
     let is_meant = !args.srun.cpu_bind.asks_nothing() || args.srun.overcommit;
     let is_alone = now.plans.iter().all(|one| one.plan.tasks.len() < 2);
     if is_meant || is_alone || now.job.is_some() || is_disjoint(now) {
         return None;
     }
-    let cures = changes(of).into_iter();
-    let cure = cures
-        .into_iter()
-        .find(|one| one.effect == Effect::OwnCpus)?;
+    let mut cures = changes(of).into_iter();
+    let cure = cures.find(|one| one.effect == Effect::OwnCpus)?;
     Some(format!(
         "{} tasks share CPUs of the step, although there are enough for each; {cure}",
         now.tasks
@@ -176,11 +168,7 @@ type Candidate = (Vec<Added>, Vec<Effect>);
 
 /// The candidates for the rule that decided.
 fn candidates(of: Answered<'_>) -> Vec<Candidate> {
-    let Answered {
-        args,
-        on,
-        step: now,
-    } = of;
+    let (args, on, now) = (of.args, of.on, of.step);
     let Some(first) = now.plans.first() else {
         return Vec::new();
     };
@@ -205,7 +193,7 @@ fn candidates(of: Answered<'_>) -> Vec<Candidate> {
             fewer(first, now).map(|added| (added, own())).collect()
         }
         Rule::BindingFailed => {
-            let most = first.plan.decision.owned.cores / first.tasks.max(1);
+            let most = first.plan.decision.owned.cores / first.part.tasks.max(1);
             let amount = Some(format!("linear:{most}"));
             let binding = (vec![("binding", amount)], vec![Effect::Served]);
             (most > 0).then_some(binding).into_iter().collect()
@@ -273,14 +261,15 @@ fn other_order(args: &Question, order: Order) -> Option<Candidate> {
 fn filling(planned: &Planned, on: &Node) -> Option<u32> {
     let owned = planned.plan.decision.owned.threads;
     let single = planned.request.cpu_bind.one_thread || planned.on(on).counts_cores();
-    let each = owned / planned.tasks.max(1);
-    let fills = !single && each > planned.request.cpus_per_task && each * planned.tasks == owned;
+    let each = owned / planned.part.tasks.max(1);
+    let fills =
+        !single && each > planned.request.cpus_per_task && each * planned.part.tasks == owned;
     fills.then_some(each)
 }
 
 /// The `-c` with which the tasks of a node get all of its CPUs.
 fn widest(planned: &Planned, on: &Node) -> Option<u32> {
-    let each = planned.on(on).table().len() as u32 / planned.tasks.max(1);
+    let each = planned.on(on).table().len() as u32 / planned.part.tasks.max(1);
     (each > planned.request.cpus_per_task).then_some(each)
 }
 

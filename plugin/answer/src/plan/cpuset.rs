@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use berth_placement::controller::select::options::LineOptions;
 use berth_placement::request::cpuset::{Attributes, Choice, ExistingCpuset};
-use berth_placement::sets::count::counted;
 use berth_placement::{
-    ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset,
+    ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset, counted,
 };
 use berth_srun::submission::cpuset::{ncpus, on_a_node};
 use serde::Serialize;
 
 use super::step::PlannedStep;
-use crate::question::Question;
+use crate::Question;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.

@@ -10,8 +10,7 @@ use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
 use berth_site::cpusets::{PartitionWords, Site};
 use berth_srun::host_list::{Most, expand};
 
-use crate::question::Question;
-use crate::world::World;
+use crate::{Question, World};
 
 /// The words that a partition adds, and the file in which they stand.
 struct OfPartition {

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
-use berth_srun::conf::Config;
-use berth_srun::line::LineOption;
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
+use berth_srun::{Config, LineOption};
 
 use crate::args::SrunOptions;
 use crate::lines::job::JobLine;
@@ -122,8 +121,7 @@ impl Question {
 
     /// This request with the default binding of its job's nodes; `None` if no configuration has one.
     pub(super) fn bound_as(&self, nodes: &[String]) -> Option<Self> {
-        let of_node = self.config_of_node();
-        let config = self.config().or(of_node.as_deref())?;
+        let config = self.known_config()?;
         let partition = self.partition();
         let nodes = nodes.iter().map(String::as_str);
         let found = config.default_bind(partition.as_deref(), nodes)?;
@@ -133,17 +131,15 @@ impl Question {
         })
     }
 
-    /// The configuration of the node on which the command runs, for a plan on it.
-    pub(super) fn config_of_node(&self) -> Option<Arc<Config>> {
-        let found = self.standing.config_of_node.clone();
-        found.filter(|_| self.standing.is_here)
+    /// The configuration of the cluster that is asked about, else of this node's.
+    pub(super) fn known_config(&self) -> Option<&Config> {
+        let of_node = self.standing.config_of_node.as_deref();
+        self.config().or(of_node.filter(|_| self.standing.is_here))
     }
 
     /// The partition of jobs that name none, where the configuration is known.
     pub(super) fn default_partition(&self) -> Option<String> {
-        let of_node = self.config_of_node();
-        let config = self.config().or(of_node.as_deref())?;
-        config.default_partition().map(String::from)
+        self.known_config()?.default_partition().map(String::from)
     }
 
     /// The partition of the request's job: that of its line, or of the job around it.

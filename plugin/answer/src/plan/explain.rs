@@ -1,7 +1,6 @@
 //! `--explain`: for each task the rule that decided, the levels that did not fit, and the changes that
 //! were tried, in the user's words. The rule comes from the plan's decision.
 
-use berth_placement::sets::count::{counted, either};
 use std::cmp::Ordering;
 use std::io::Write;
 
@@ -11,18 +10,16 @@ use berth_placement::owned::Counts;
 use berth_placement::request::mapping::{RankBy, Target, level_word};
 use berth_placement::{
     Binding, CpuSet, Decision, Level, LevelFrom, Mode, Node, Plan, Request, Rule, SharedOut, Unit,
+    counted, either,
 };
 
 use super::change::changes;
-use super::cpuset;
-use super::devices;
-use super::order;
-use super::step::{Answered, Planned};
-use super::variables::Variables;
-use crate::Failure;
+use super::devices::Variables;
+use super::step::{Answered, Planned, PlannedStep};
+use super::wishes::level_from;
+use super::{cpuset, devices, order};
 use crate::parents::Parents;
-use crate::question::Question;
-use crate::srun_options::level_from;
+use crate::{Failure, Question};
 
 /// What `--confine=task` and the site's `confine=task` mean for the tasks.
 const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \
@@ -32,9 +29,14 @@ const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+pub fn write(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+) -> Result<(), Failure> {
     writeln!(out)?;
-    for line in lines(of) {
+    for line in lines(Answered { args, on, step }) {
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -48,7 +50,7 @@ pub fn lines(of: Answered<'_>) -> Vec<String> {
         if step.node_count() > 1 {
             lines.push(format!(
                 "on a node with {} of the tasks, by their local numbers:",
-                planned.tasks
+                planned.part.tasks
             ));
         }
         lines.extend(one_node(of, planned));
@@ -90,9 +92,11 @@ fn one_node(of: Answered<'_>, planned: &Planned) -> Vec<String> {
 
 /// The step's isolated CPUs that no task is bound to.
 fn isolated(on: &Node, plan: &Plan) -> Option<String> {
-    let mut used = CpuSet::new();
-    let tasks = plan.tasks.iter();
-    tasks.for_each(|task| used.insert_all(&task.cpus));
+    let used: CpuSet = plan
+        .tasks
+        .iter()
+        .flat_map(|task| task.cpus.iter())
+        .collect();
     let own = on.machine()?.isolated().intersection(&plan.own);
     let left = own.difference(&used);
     let is_bound = !used.is_empty() && !left.is_empty();

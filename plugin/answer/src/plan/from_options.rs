@@ -3,16 +3,15 @@
 
 use berth_placement::controller::task_count::JobCpus;
 use berth_placement::request::core_kind::Kind;
-use berth_placement::sets::count::{counted, either};
-use berth_placement::{Across, CpuSet, Node, Owned, Request};
+use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;
 use super::request::request;
 use super::site;
 use super::step::{PlannedStep, Plans};
-use crate::Failure;
+use crate::lines::Refused;
 use crate::nodes::{Nodes, nodes};
-use crate::question::Question;
+use crate::{Failure, Question};
 
 /// A step's tasks of one node are counted in 16 bits.
 const MOST_ON_A_NODE: u32 = u16::MAX as u32;
@@ -20,8 +19,8 @@ const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 /// Plans it.
 ///
 /// # Errors
-/// Options that do not fit the machine or each other. Within: why the step would not run.
-pub(super) fn plan(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+/// [`Refused`], and options that do not fit the machine or each other.
+pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     let nodes = nodes(args)?;
     let bound = args.bound_as(nodes.names.listed());
     let args = bound.as_ref().unwrap_or(args);
@@ -39,24 +38,20 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<Result<PlannedStep, Str
         ));
     }
     if let Some(why) = too_many(args, tasks, count) {
-        return Ok(Err(why));
+        return Err(Refused(why).into());
     }
     let across = match nodes.of_tasks {
         Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
-        Some(listed) => return Ok(Err(other_count(tasks, listed.len()))),
+        Some(listed) => return Err(Refused(other_count(tasks, listed.len())).into()),
         None => {
             let asked = args.srun.distribution.unwrap_or_default();
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
         }
     };
     let mut facts = site::facts(args)?;
-    facts.extend(site::variables(args));
     facts.push(owns.fact);
-    let plans = match Plans::of_alike(args, on, &across, &one)? {
-        Ok(plans) => plans,
-        Err(why) => return Ok(Err(why)),
-    };
-    Ok(Ok(PlannedStep {
+    let plans = Plans::of_alike(args, on, &across, &one)?;
+    Ok(PlannedStep {
         names: nodes.names,
         tasks,
         notes,
@@ -66,7 +61,7 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<Result<PlannedStep, Str
         across,
         plans: plans.all,
         of_node: plans.of_node,
-    }))
+    })
 }
 
 /// How many tasks srun starts.

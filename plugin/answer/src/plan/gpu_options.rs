@@ -3,14 +3,12 @@
 
 use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
 use berth_placement::request::gres_closest::GpuTasks;
-use berth_placement::sets::count::counted;
-use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node};
+use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node, counted};
 use berth_srun::Release;
 
 use super::controller::uses_controller;
 use super::step::{Answered, Planned};
-use crate::question::Question;
-use crate::text;
+use crate::{Question, text};
 
 /// The options that say which GPUs a step has, and how tasks see them.
 const OPTIONS: &[&str] = &[
@@ -77,7 +75,7 @@ impl Options {
     fn count(&self, nodes: u32, planned: &Planned, on: &Node) -> Option<u32> {
         let number = |name| self.value(name).map(number);
         let on_node = number("gpus-per-node").or_else(|| gpus_of_gres(self.value("gres")?));
-        let by_task = || Some(self.of_task()?.saturating_mul(planned.tasks));
+        let by_task = || Some(self.of_task()?.saturating_mul(planned.part.tasks));
         let by_socket = || Some(number("gpus-per-socket")?.saturating_mul(on.shape().sockets));
         match on_node.or_else(by_task).or_else(by_socket) {
             Some(count) => Some(count),
@@ -186,14 +184,20 @@ pub(super) fn visible_gpus(of: Answered<'_>, planned: &Planned) -> Vec<Vec<u32>>
     tasks.visible().unwrap_or_default()
 }
 
+/// The GPUs that the node with the most tasks gives the step, if that is known, and those that it has.
+fn on_fullest_node(of: Answered<'_>, options: &Options) -> Option<(Option<u32>, u32)> {
+    let plans = of.step.plans.iter();
+    let planned = plans.max_by_key(|planned| planned.part.tasks)?;
+    let on = planned.on(of.on);
+    let count = options.count(of.step.node_count(), planned, on);
+    Some((count, places(on).len() as u32))
+}
+
 /// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.
 pub(super) fn refused(of: Answered<'_>) -> Option<String> {
-    let Answered { args, on, step } = of;
-    let options = Options::of(args);
-    let planned = step.plans.iter().max_by_key(|planned| planned.tasks)?;
-    let on = planned.on(on);
-    let has = places(on).len() as u32;
-    let count = options.count(step.node_count(), planned, on)?;
+    let (args, options) = (of.args, Options::of(of.args));
+    let (count, has) = on_fullest_node(of, &options)?;
+    let count = count?;
     (has > 0 && count > has && options.is_of_node(args)).then(|| {
         format!(
             "slurmctld refuses the job: \"Requested node configuration is not available\"; {}: {} on a node that \
@@ -232,20 +236,18 @@ pub(super) fn other_cores(args: &Question) -> Option<String> {
 
 /// What the GPUs of a plan rest on, or why it has none.
 fn note(of: Answered<'_>) -> Option<String> {
-    let Answered { args, on, step } = of;
-    let options = Options::of(args);
-    let planned = step.plans.iter().max_by_key(|planned| planned.tasks)?;
-    let on = planned.on(on);
+    let (args, options) = (of.args, Options::of(of.args));
+    let (count, has) = on_fullest_node(of, &options)?;
     if options.0.is_empty() {
         return None;
     }
-    let (shown, has) = (options.shown(), places(on).len());
+    let shown = options.shown();
     let release = args.srun.release;
     let cores = match uses_controller(args) {
         true => "; slurmctld may choose other cores, next to the GPUs",
         false => "",
     };
-    Some(match options.count(step.node_count(), planned, on) {
+    Some(match count {
         _ if has == 0 => format!(
             "{shown}: the GPUs of this machine are not known, so the plan does not show them{cores}; plan on \
              a machine with GPUs, such as --machine lumi-g"
@@ -253,7 +255,7 @@ fn note(of: Answered<'_>) -> Option<String> {
         None => format!(
             "{shown}: slurmctld chooses how many GPUs each node gives, so the plan does not show them{cores}"
         ),
-        Some(count) if count as usize > has => format!(
+        Some(count) if count > has => format!(
             "{shown}: {} on a node that has {has}; the job waits for more nodes",
             counted(count, "GPU")
         ),
@@ -262,7 +264,7 @@ fn note(of: Answered<'_>) -> Option<String> {
                 "{shown}: this binding of GPUs is not modelled, so the plan does not show them{cores}"
             )
         }
-        Some(count) if (count as usize) < has => format!(
+        Some(count) if count < has => format!(
             "{shown}: the GPUs are the first {count} of the node's {has}, and gres.conf is assumed to have \
              the CPUs next to each{cores}"
         ),

@@ -3,16 +3,16 @@
 use berth_placement::request::near::What;
 use berth_placement::{Across, CpuId, CpuSet, Gres, Node, Request, plan};
 
-use super::controller::{Part, granted};
+use super::controller::granted;
 use super::from_options::uncounted;
-use super::owns::{listed, of_cores};
+use super::owns::of_cores;
 use super::request::request;
 use super::site;
-use super::step::{PlannedStep, Plans, refused};
+use super::step::{NodePart, PlannedStep, Plans, refused};
+use crate::lines::{NoAnswer, Refused};
 use crate::parents::gpus;
-use crate::question::Question;
 use crate::world::GpusOfJob;
-use crate::{By, Fact, Failure};
+use crate::{By, Fact, Failure, Question};
 
 /// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
 /// keeps itself.
@@ -30,15 +30,9 @@ fn beside_reserved(args: &Question, mut fact: Fact) -> Fact {
 /// Plans it.
 ///
 /// # Errors
-/// A configuration or an option that cannot be read. Within: why the step would not run.
-pub(super) fn as_granted(
-    args: &Question,
-    on: &Node,
-) -> Result<Result<PlannedStep, String>, Failure> {
-    let granted = match granted(args, on) {
-        Ok(granted) => granted,
-        Err(why) => return why.into_reason().map(Err),
-    };
+/// [`Refused`], and a configuration or an option that cannot be read.
+pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
+    let granted = granted(args, on).map_err(NoAnswer::into_failure)?;
     let own = granted
         .leaves_cores_to_cpuset
         .then(|| args.without_cpus_of_job());
@@ -48,22 +42,18 @@ pub(super) fn as_granted(
     let most = granted.nodes.iter().map(|part| part.tasks).max();
     let nodes = granted.nodes.len() as u32;
     if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
-        return Ok(Err(why));
+        return Err(Refused(why).into());
     }
     let mut facts = site::facts(args)?;
-    facts.extend(site::variables(args));
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
     facts.push(beside_reserved(args, granted.fact));
     let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();
     facts.extend(devices);
-    let plans = match of_parts(args, on, &granted.nodes, &gres.flatten())? {
-        Ok(plans) => plans,
-        Err(why) => return Ok(Err(why)),
-    };
+    let plans = of_parts(args, on, &granted.nodes, &gres.flatten())?;
     let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
     let order = args.srun.distribution.unwrap_or_default();
-    Ok(Ok(PlannedStep {
+    Ok(PlannedStep {
         names: granted.names,
         across: Across::new(&tasks, granted.tasks, &order),
         tasks: granted.tasks,
@@ -73,35 +63,27 @@ pub(super) fn as_granted(
         facts,
         plans: plans.all,
         of_node: plans.of_node,
-    }))
+    })
 }
 
-/// The plan of each node. Within: why one of them would refuse its tasks.
+/// The plan of each node.
 fn of_parts(
     args: &Question,
     on: &Node,
-    parts: &[Part],
+    parts: &[NodePart],
     gres: &Option<Gres>,
-) -> Result<Result<Plans, String>, Failure> {
+) -> Result<Plans, Failure> {
     let mut plans = Plans::default();
     for part in parts {
         let node = part.on.as_deref().unwrap_or(on);
-        let cores = (listed(&part.job), listed(&part.step));
-        let asked = || {
-            let allocation = of_cores(part.step.clone(), node);
-            Request {
-                gres: gres.clone(),
-                ..request(args, allocation, part.tasks)
-            }
+        let asked = || Request {
+            gres: gres.clone(),
+            ..request(args, of_cores(part.step.clone(), node), part.tasks)
         };
-        let at = (node, part.on.as_ref());
-        let planned = plans.add(plan, args, at, (&cores.0, &cores.1), part.tasks, asked)?;
-        if let Err(why) = planned {
-            let several = parts.len() > 1;
-            return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
-        }
+        let refused = |why| refused(args, (parts.len() > 1).then_some(part.tasks), why);
+        plans.add(plan, args, on, part, asked, refused)?;
     }
-    Ok(Ok(plans))
+    Ok(plans)
 }
 
 /// The GPUs of the user's own job that a `--near` may use, and how they are known; `None` where the request does not

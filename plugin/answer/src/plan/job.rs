@@ -1,54 +1,50 @@
 //! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
 //! script gets, and how to plan each srun of the script.
+//!
+//! What a job gets in words: its nodes, and each step of its script.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::{Across, Node, Request, plan_batch};
-use berth_srun::options::Command as Program;
+use berth_placement::{Across, Node, Request, counted, plan_batch};
+use berth_srun::Program;
 
 use super::controller::{OnlyJob, only_job};
-use super::one_line::cpus;
-use super::owns::{listed, of_cores, specialised};
-use super::site;
-use super::step::{InJob, JobStep, PlannedJob, PlannedStep, Plans, StepAnswer};
-use super::{Answer, answer_of_line, is_not_modelled};
-use crate::Failure;
+use super::for_programs::cpus;
+use super::owns::{of_cores, specialised};
+use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
+use super::{Answer, answer_of_line, is_not_modelled, site};
 use crate::args::Format;
+use crate::columns::write_named;
 use crate::lines::job::{self, JobLine, Script};
 use crate::lines::{NoAnswer, Unusable};
-use crate::question::Question;
-use crate::text;
-use crate::{By, Fact};
+use crate::picture::Screen;
+use crate::{By, Fact, Failure, Question, text};
 
 /// Plans it.
 ///
 /// # Errors
-/// A configuration or an option that cannot be read. Within: why the job would not run.
+/// [`Refused`](crate::lines::Refused), and a configuration or an option that cannot be read.
 pub(super) fn as_job(
     args: &Question,
     on: &Node,
     line: Result<Arc<JobLine>, NoAnswer>,
-) -> Result<Result<PlannedStep, String>, Failure> {
+) -> Result<PlannedStep, Failure> {
     if let Ok(line) = &line {
         has_script(line)?;
     }
-    let found = match line.and_then(|line| only_job(args, on, line)) {
-        Ok(found) => found,
-        Err(why) => return why.into_reason().map(Err),
-    };
+    let found = line.and_then(|line| only_job(args, on, line));
+    let found = found.map_err(NoAnswer::into_failure)?;
     is_shown(args, &found)?;
     let mut facts = site::facts(args)?;
-    facts.extend(site::variables(args));
     facts.extend(found.line.variables());
     facts.push(allocation(&found));
     facts.extend(script(&found.line.script));
     let mut plans = Plans::default();
-    if found.line.program == Program::Sbatch
-        && let Err(why) = add_script(&mut plans, args, on, &found)?
-    {
-        return Ok(Err(format!("the batch script: {why}")));
+    if found.line.program == Program::Sbatch {
+        add_script(&mut plans, args, on, &found)?;
     }
     let tasks: Vec<_> = plans
         .all
@@ -57,7 +53,7 @@ pub(super) fn as_job(
         .collect();
     let job = planned(args, &found);
     let count = tasks.iter().sum();
-    Ok(Ok(PlannedStep {
+    Ok(PlannedStep {
         names: found.first.names,
         across: Across::new(&tasks, count, &berth_placement::Distribution::default()),
         tasks: count,
@@ -67,7 +63,7 @@ pub(super) fn as_job(
         facts,
         plans: plans.all,
         of_node: plans.of_node,
-    }))
+    })
 }
 
 /// The job, as yet without the steps of its script.
@@ -118,9 +114,9 @@ fn add_script(
     args: &Question,
     on: &Node,
     found: &OnlyJob,
-) -> Result<Result<(), berth_placement::Refusal>, Failure> {
+) -> Result<(), Failure> {
     let Some(first) = found.first.nodes.first() else {
-        return Ok(Ok(()));
+        return Ok(());
     };
     let node = first.on.as_deref().unwrap_or(on);
     let nodes = found.nodes.len() as u32;
@@ -142,10 +138,12 @@ fn add_script(
         core_spec: specialised(args, found.line.wanted.options.core_spec),
         ..Request::default()
     };
-    let cores = listed(&first.job);
-    let at = (node, first.on.as_ref());
-    let count = request.tasks;
-    plans.add(plan_batch, args, at, (&cores, &cores), count, || request)
+    let part = NodePart {
+        tasks: request.tasks,
+        ..first.clone()
+    };
+    let refused = |why| format!("the batch script: {why}");
+    plans.add(plan_batch, args, on, &part, || request, refused)
 }
 
 /// The job's part of the cluster in one line.
@@ -211,11 +209,6 @@ fn command(args: &Question, line: &str, step: &str) -> String {
 }
 
 impl PlannedJob {
-    /// The line that submits the script with the variables before it, if the script was read.
-    pub(crate) fn submits(&self) -> Option<&str> {
-        self.submits.as_deref()
-    }
-
     /// Plans the steps of its script.
     pub(crate) fn add_steps(&mut self, found: Vec<ScriptStep>, args: &Question, on: &Node) {
         let step = |step: ScriptStep| JobStep {
@@ -258,4 +251,100 @@ fn is_line(word: &str) -> bool {
     let has = |word: &str| ["sbatch", "salloc"].contains(&job::base(word));
     let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
     is_jobs || !word.starts_with('-') && words.any(has)
+}
+
+/// Nodes that the table names; the JSON has all.
+const MOST_NAMES: usize = 8;
+
+impl PlannedJob {
+    /// The job in the head of a table.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(super) fn write_head(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
+        let tasks = match self.tasks {
+            0 => "no number of tasks".to_string(),
+            tasks => counted(tasks, "task"),
+        };
+        let text = format!("{tasks}: {}", self.nodes_in_words());
+        write_named(out, width, "job", &text)
+    }
+
+    /// `cores 0-3 on n1, n2; cores 0-1 on n3`
+    fn nodes_in_words(&self) -> String {
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for node in &self.nodes {
+            match groups.iter_mut().find(|(cores, _)| *cores == node.cores) {
+                Some((_, names)) => names.push(&node.name),
+                None => groups.push((&node.cores, vec![&node.name])),
+            }
+        }
+        let group = |(cores, names): &(&str, Vec<&str>)| {
+            let shown = names.iter().take(MOST_NAMES).copied();
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let more = match names.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("cores {cores} on {shown}{more}")
+        };
+        let groups: Vec<_> = groups.iter().map(group).collect();
+        groups.join("; ")
+    }
+
+    /// The steps that would be refused, in words.
+    pub fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
+        self.steps.iter().filter_map(|step| match &step.answer {
+            Some(StepAnswer::Refused { why }) => {
+                Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl JobStep {
+    /// `line 3: srun -n2 ./app`, with the reason where there is no plan.
+    pub(super) fn title(&self) -> String {
+        let line = self.line.unwrap_or(1);
+        let why = match &self.answer {
+            Some(StepAnswer::Refused { why }) => format!(": refused: {why}"),
+            Some(StepAnswer::NotPlanned { why }) => format!(": not planned: {why}"),
+            _ => String::new(),
+        };
+        format!("line {line}: {}{why}", self.text)
+    }
+
+    /// Its plan, if there is one.
+    pub(super) fn planned(&self) -> Option<&InJob> {
+        match &self.answer {
+            Some(StepAnswer::Planned { inside, .. }) => Some(inside),
+            _ => None,
+        }
+    }
+
+    /// The step's line, what becomes of it, and its plan, if there is one. The command that plans it is
+    /// not folded, so it can be copied.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(super) fn write_head(
+        &self,
+        out: &mut impl Write,
+        screen: Screen,
+    ) -> io::Result<Option<&InJob>> {
+        match self.line {
+            Some(line) => writeln!(out, "\nline {line:<6} {}", self.text)?,
+            None => writeln!(out, "\ninside      {}", self.text)?,
+        }
+        match &self.answer {
+            Some(StepAnswer::Planned { .. }) => {}
+            Some(StepAnswer::Refused { why }) => write_named(out, screen.width, "refused", why)?,
+            Some(StepAnswer::NotPlanned { why }) => {
+                write_named(out, screen.width, "not planned", why)?
+            }
+            None => writeln!(out, "plan it:    {}", self.plan)?,
+        }
+        Ok(self.planned())
+    }
 }

@@ -6,24 +6,19 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
-use berth_placement::{Node, ObjectKind};
+use berth_placement::{Node, ObjectKind, Quality};
 use serde::{Serialize, Serializer};
 
 use super::change::{Change, changes};
 use super::cpuset::CpusetJson;
-use super::devices::{self, DeviceJson};
-use super::explain;
-use super::gpu_options;
-use super::score::QualityJson;
-use super::step::PlannedJob;
-use super::step::{Answered, Planned, PlannedStep, Task};
-use super::variables::Variables;
-use crate::Fact;
-use crate::Failure;
+use super::devices::{self, DeviceJson, Variables};
+use super::owns::listed;
+use super::step::{Answered, Planned, PlannedJob, PlannedStep, Task};
+use super::{explain, gpu_options};
 use crate::parents::{Parents, gpus};
 use crate::plan::{bound_to, notes};
-use crate::question::Question;
 use crate::world::LIVE;
+use crate::{Fact, Failure, Question};
 
 /// The whole answer.
 #[derive(Serialize)]
@@ -53,7 +48,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cpusets: BTreeMap<u32, CpusetJson>,
     /// How good the plan is, by the number of tasks on a node.
-    quality: BTreeMap<u32, Option<QualityJson>>,
+    quality: BTreeMap<u32, Option<Quality>>,
     notes: Vec<String>,
     nodes: Vec<NodeJson<'a>>,
     #[serde(serialize_with = "one_by_one")]
@@ -107,8 +102,8 @@ struct NodeJson<'a> {
     name: std::borrow::Cow<'a, str>,
     tasks: u32,
     /// Slurm's core numbers of the job and of the step on the node, `0-3,8`.
-    cores: &'a str,
-    step_cores: &'a str,
+    cores: String,
+    step_cores: String,
     /// What decided, and `-c` as served: nodes with as many tasks may differ, as they own other cores.
     rule: String,
     cpus_per_task: u32,
@@ -259,6 +254,7 @@ pub fn no_plan(why: &str) -> String {
 fn document(of: Answered<'_>) -> Document<'_> {
     let Answered { args, on, step } = of;
     let gpus = |planned: &Planned| gpu_options::visible_gpus(of, planned);
+    let quality = |one: &Planned| (one.part.tasks, Quality::of(&one.plan, one.on(on)));
     let plans = || step.plans();
     let explained = args.explain.then_some(of);
     Document {
@@ -278,11 +274,7 @@ fn document(of: Answered<'_>) -> Document<'_> {
             .map(|(count, plan)| (count, plan.decision.cpus_per_task))
             .collect(),
         cpusets: CpusetJson::of_step(step),
-        quality: step
-            .plans
-            .iter()
-            .map(|planned| (planned.tasks, QualityJson::of(planned, on)))
-            .collect(),
+        quality: step.plans.iter().map(quality).collect(),
         notes: notes(args, on, step),
         nodes: (0..step.node_count())
             .map(|node| of_node(step, node))
@@ -290,11 +282,7 @@ fn document(of: Answered<'_>) -> Document<'_> {
         tasks: RefCell::new(Some(Tasks {
             step,
             on,
-            parents: step
-                .plans
-                .iter()
-                .map(|planned| of.parents(planned))
-                .collect(),
+            parents: of.all_parents(),
             variables: Variables::of_step(args, step),
             gpus: step.plans.iter().map(gpus).collect(),
         })),
@@ -307,9 +295,9 @@ fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
     let planned = step.planned_on(node);
     NodeJson {
         name: step.names.long(node),
-        tasks: planned.tasks,
-        cores: &planned.job_cores,
-        step_cores: &planned.step_cores,
+        tasks: planned.part.tasks,
+        cores: listed(&planned.part.job),
+        step_cores: listed(&planned.part.step),
         rule: planned.plan.decision.rule.to_string(),
         cpus_per_task: planned.plan.decision.cpus_per_task,
         masks: bound_to(&planned.plan),

@@ -1,6 +1,5 @@
 //! `berth plan`: answers one request, or a file of them, in the requested format.
 
-mod brackets;
 mod change;
 pub(crate) mod controller;
 mod cpuset;
@@ -8,54 +7,47 @@ mod cpuset_words;
 mod defaults;
 mod devices;
 mod explain;
-mod foreign_notes;
+mod for_programs;
 mod from_options;
-mod gives_way;
 mod gpu_options;
 mod granted;
 mod job;
 mod json;
-mod one_line;
+mod notes;
 mod order;
 mod owns;
 mod pictures;
-mod planned_job;
 mod pool;
-mod rankfile;
 mod request;
 mod score;
-mod settings;
 mod site;
 mod step;
 mod submission;
 mod table;
-mod variables;
 mod wishes;
 
 use std::io::Write;
 
 use berth_placement::{Message, Mode, Node, Plan};
 
-use crate::Failure;
 use crate::args::{Format, unused_site};
-use crate::lines::NOT_MODELLED;
+use crate::lines::{NOT_MODELLED, Refused};
 use crate::picture::Screen;
-use crate::question::Question;
-use crate::srun_options;
+use crate::{Failure, Question};
+use devices::Variables;
 
 pub use change::{Added, shared, spelled, typed_with, with};
-pub use controller::{gives_whole_nodes, job_refused, uses_controller};
-pub use gives_way::gives_way;
+pub use controller::{job_refused, uses_controller};
+pub use explain::write as explain;
+pub use for_programs::{no_line, one_line};
 pub(crate) use job::ScriptStep;
-pub use one_line::{no_line, one_line};
+pub use notes::gives_way;
+pub use pool::most_of_pools;
 pub use request::node;
-pub use score::{QualityJson, write as score};
-pub use site::socket_kind;
-
+pub use score::write as score;
 pub(crate) use step::StepAnswer;
 pub use step::{Answered, Planned, PlannedStep};
 pub use submission::job_cpus;
-use variables::Variables;
 
 /// The answer to one request.
 pub enum Answer {
@@ -92,7 +84,7 @@ pub fn show(
         Format::Json => json::write(out, of)?,
         Format::Svg => pictures::svg(out, of)?,
         Format::Rankfile => {
-            let note = rankfile::write(out, of)?;
+            let note = for_programs::rank_file(out, of)?;
             return Ok(script_alone(step).or(note));
         }
         Format::Masks | Format::Cpus => listed(out, format, step)?,
@@ -100,7 +92,7 @@ pub fn show(
             table::head(out, of, screen)?;
             let body = |out: &mut _, of: Answered<'_>| match format {
                 Format::Tree => pictures::tree(out, of, screen),
-                Format::Brackets => Ok(brackets::write(out, of)?),
+                Format::Brackets => Ok(for_programs::brackets(out, of)?),
                 _ => Ok(table::write_tasks(out, of, screen)?),
             };
             body(out, of)?;
@@ -112,7 +104,7 @@ pub fn show(
 
 fn script_alone(step: &PlannedStep) -> Option<&'static str> {
     let job = step.job.as_ref()?;
-    job.submits().map(|_| ONE_STEP)
+    job.submits.as_ref().map(|_| ONE_STEP)
 }
 
 /// Masks, or CPUs, for programs; those of a script each behind a line with its words.
@@ -133,23 +125,15 @@ fn listed(out: &mut impl Write, format: Format, step: &PlannedStep) -> Result<()
 }
 
 fn write_list(out: &mut impl Write, format: Format, step: &PlannedStep) -> Result<(), Failure> {
-    if format == Format::Masks {
-        for node in 0..step.node_count() {
-            writeln!(out, "{}", masks(step.plan_of(node)))?;
-        }
-        return Ok(());
-    }
-    for cpus in one_line::listed_cpus(step) {
-        writeln!(out, "{cpus}")?;
-    }
-    Ok(())
+    let lines = for_programs::listed(format, step);
+    Ok(lines.iter().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
 /// Lays a step out over its nodes and plans each.
 ///
 /// # Errors
-/// Options that do not fit the machine or each other. Within: why the step would not run.
-pub fn step(args: &Question, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+/// [`Refused`], and options that do not fit the machine or each other.
+fn step(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     let ruled = args.rules()?;
     let other;
     let on = if ruled == on.rules() {
@@ -187,30 +171,40 @@ pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
         return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }
-    Ok(match step(args, on)? {
-        Ok(step) => match gpu_options::refused(Answered {
-            args,
-            on,
-            step: &step,
-        }) {
-            Some(why) => Answer::Refused(why),
-            None => Answer::Planned(Box::new(step)),
-        },
-        Err(why) => Answer::Refused(match unmet(args, on) {
-            Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
-                format!("{why}; {unmet}")
-            }
-            _ => match gpu_options::other_cores(args).filter(|_| why.contains(" names CPU")) {
-                Some(gpus) => format!("{NOT_MODELLED}{gpus}; on those of this plan {why}"),
-                None => devices::of_machine(args, why),
-            },
-        }),
+    let step = match step(args, on) {
+        Ok(step) => Box::new(step),
+        Err(why) => {
+            let Refused(why) = *why.downcast()?;
+            return Ok(Answer::Refused(refused(args, on, why)));
+        }
+    };
+    let of = Answered {
+        args,
+        on,
+        step: &step,
+    };
+    Ok(match gpu_options::refused(of) {
+        Some(why) => Answer::Refused(why),
+        None => Answer::Planned(step),
     })
+}
+
+/// A refusal, with what the options say of it.
+fn refused(args: &Question, on: &Node, why: String) -> String {
+    match (unmet(args, on), gpu_options::other_cores(args)) {
+        (Some(unmet), _) if args.cluster.is_none() && why.contains("node configuration") => {
+            format!("{why}; {unmet}")
+        }
+        (_, Some(gpus)) if why.contains(" names CPU") => {
+            format!("{NOT_MODELLED}{gpus}; on those of this plan {why}")
+        }
+        _ => devices::of_machine(args, why),
+    }
 }
 
 /// The reason why slurmctld would not choose this node for a job.
 fn unmet(args: &Question, on: &Node) -> Option<String> {
-    srun_options::unmet(&args.srun, on.machine()?, args.socket_kind())
+    wishes::unmet(&args.srun, on.machine()?, args.socket_kind())
 }
 
 /// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
@@ -243,8 +237,8 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(owns::core_spec(args).map(String::from));
-    notes.extend(foreign_notes::notes(args));
-    notes.extend(foreign_notes::of_nodes(args));
+    notes.extend(notes::notes(args));
+    notes.extend(notes::of_nodes(args));
     notes.extend(gpu_options::notes(of));
     notes.extend(numbering_note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));
@@ -263,19 +257,6 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
         }
     }
     notes
-}
-
-/// Writes the explanation behind an answer.
-///
-/// # Errors
-/// Those of `out`.
-pub fn explain(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
-    explain::write(out, Answered { args, on, step })
 }
 
 /// Exactly the text in the launch message, preceded by its kind where that is not masks.
@@ -309,7 +290,7 @@ fn numbering_note(args: &Question, on: &Node) -> Option<String> {
 
 /// The option that names CPUs.
 fn numbers_cpus(args: &Question) -> Option<&'static str> {
-    match srun_options::cpu_bind(args).mode {
+    match wishes::cpu_bind(args).mode {
         Some(Mode::MapCpu(_)) => Some("--cpu-bind=map_cpu"),
         Some(Mode::MaskCpu(_)) => Some("--cpu-bind=mask_cpu"),
         _ if args.cpus.is_some() => Some("--cpus"),

@@ -3,8 +3,8 @@
 use berth_placement::{Order, Rule};
 
 use super::step::Planned;
+use crate::Question;
 use crate::parents::Parents;
-use crate::question::Question;
 
 /// The line; none where no level decides.
 pub(super) fn line(

@@ -4,13 +4,11 @@
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::{Allocation, CoreIdx, CoreSpec, CpuSet, Node};
-use berth_srun::conf::Config;
+use berth_srun::Config;
 
-use crate::Failure;
 use crate::args::OwnedCores;
-use crate::question::Question;
 use crate::world::Part;
-use crate::{By, Fact};
+use crate::{By, Fact, Failure, Question};
 
 /// The step's part of each node.
 #[derive(Clone, Debug)]
@@ -81,9 +79,7 @@ pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
 
 /// Whether slurmctld is asked, and jobs cannot specialise cores there.
 fn is_spec_ignored(args: &Question) -> bool {
-    let of_node = args.config_of_node();
-    let config = args.config().or(of_node.as_deref());
-    let is_allowed = config.is_some_and(Config::allows_spec_usage);
+    let is_allowed = args.known_config().is_some_and(Config::allows_spec_usage);
     !is_allowed && !is_listed(args) && !is_whole(args)
 }
 
@@ -100,40 +96,30 @@ pub(super) fn specialised(args: &Question, asked: CoreSpec) -> CoreSpec {
 /// # Errors
 /// Cores that the machine does not have; `--step` outside of a step.
 pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
-    let each = if args.srun.nodes.is_some() {
-        " of each node"
-    } else {
-        ""
+    let several = args.srun.nodes.is_some();
+    let each = if several { " of each node" } else { "" };
+    let (owned, value, option) = match (&args.cores, &args.cpus) {
+        (Some(OwnedCores::Listed(list)), _) => {
+            let cores = known_cores("--cores", list, node)?;
+            (
+                of_cores(cores, node),
+                format!("cores {list}{each}"),
+                "--cores",
+            )
+        }
+        (_, Some(cpus)) => {
+            let owned = Allocation::Cpus(cpus.clone());
+            (owned, format!("CPUs {cpus}{each}"), "--cpus")
+        }
+        (Some(OwnedCores::All), None) if several => {
+            (Allocation::Whole, "whole nodes".into(), "--cores all")
+        }
+        (Some(OwnedCores::All), None) => {
+            (Allocation::Whole, "the whole node".into(), "--cores all")
+        }
+        (None, None) => return of_step(args, node),
     };
-    if let Some(OwnedCores::Listed(list)) = &args.cores {
-        let cores = known_cores("--cores", list, node)?;
-        let value = format!("cores {list}{each}");
-        return Ok(Owns::new(
-            of_cores(cores, node),
-            value,
-            By::Option,
-            "--cores".into(),
-        ));
-    }
-    if let Some(cpus) = &args.cpus {
-        let value = format!("CPUs {cpus}{each}");
-        let owned = Allocation::Cpus(cpus.clone());
-        return Ok(Owns::new(owned, value, By::Option, "--cpus".into()));
-    }
-    if is_whole(args) {
-        let value = if args.srun.nodes.is_some() {
-            "whole nodes"
-        } else {
-            "the whole node"
-        };
-        return Ok(Owns::new(
-            Allocation::Whole,
-            value.into(),
-            By::Option,
-            "--cores all".into(),
-        ));
-    }
-    of_step(args, node)
+    Ok(Owns::new(owned, value, By::Option, option.into()))
 }
 
 /// The part of the step in which the command runs.

@@ -1,19 +1,17 @@
 //! The plan as a picture, with the numbers of tasks in their CPUs.
 
-use berth_placement::sets::count::counted;
 use std::io::Write;
 
-use berth_placement::{CpuId, CpuSet, Machine, Note, Owned, Plan};
+use berth_placement::{CpuId, CpuSet, Machine, Note, Owned, Plan, counted};
 
 use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::Answered;
-use crate::Failure;
 use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cell, Cells, Picture, Screen};
-use crate::question::Question;
+use crate::{Failure, Question};
 
 /// For the terminal.
 ///

@@ -1,23 +1,19 @@
 //! `berth plan --pool`: what a pool of this node does for the job, from what slurmd has announced. In: the pool's
 //! name, the plans. Out: a note.
 
-use berth_placement::sets::count::counted;
-use berth_placement::{CoreIdx, CpuSet, Node, Owned, Request};
-use berth_site::announcement::Announcement;
+use berth_placement::{CpuSet, Node, Owned, Request, counted};
+use berth_site::Announcement;
 
+use crate::Question;
 use crate::plan::owns::of_cores;
 use crate::plan::step::{Planned, PlannedStep};
-use crate::pool_room;
-use crate::question::Question;
 
 impl Question {
     /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
     pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
-        let planned = step.plans.iter();
-        let reserved = self.effective_reserved();
-        let of_job = |planned| of_job(planned, on, &reserved);
-        let cpus = planned.filter_map(of_job).max()?;
+        let of_job = |planned| of_job(planned, on, self.effective_reserved());
+        let cpus = step.plans.iter().map(of_job).max()?;
         let Some(node) = self.standing.node.as_ref() else {
             return Some(format!(
                 "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
@@ -33,16 +29,20 @@ impl Question {
 
 /// How many CPUs the whole job has on a node, without those that the site reserves: slurmd counts these, whatever part of
 /// them the step has.
-fn of_job(planned: &Planned, on: &Node, reserved: &CpuSet) -> Option<usize> {
+fn of_job(planned: &Planned, on: &Node, reserved: CpuSet) -> usize {
     let node = planned.on(on);
-    let cores = CpuSet::from_list(&planned.job_cores).ok()?;
-    let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
     let request = Request {
-        allocation: of_cores(cores, node),
-        reserved: reserved.clone(),
+        allocation: of_cores(planned.part.job.clone(), node),
+        reserved,
         ..Request::default()
     };
-    Some(Owned::of(&request, node).cpus.count())
+    Owned::of(&request, node).cpus.count()
+}
+
+/// The most CPUs of all pools of a node: those without `pool_reserve=`.
+pub fn most_of_pools(words: &Announcement) -> u32 {
+    let rules = words.site_rules();
+    rules.map_or(u32::MAX, |rules| rules.pool_cpus / words.threads_of_cpu())
 }
 
 fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
@@ -57,7 +57,7 @@ fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
             ),
         };
     };
-    let room = pool.cpus.min(pool_room::most(words));
+    let room = pool.cpus.min(most_of_pools(words));
     if cpus > room {
         return format!(
             "a job with {} runs outside of the pool {name}, which owns at most {} here; use fewer CPUs",

@@ -6,14 +6,11 @@ use berth_placement::{
     Allocation, Claims, CpuSet, ECores, Machine, Node, Request, Shape, SocketKind,
     request::grid_engine::Strategy,
 };
-use berth_srun::Release;
-use berth_srun::conf::Config;
+use berth_srun::{Config, Release};
 
 use super::owns::{known_cores, specialised};
-use crate::Failure;
-use crate::question::Question;
-use crate::srun_options::cpu_bind;
-use crate::world::World;
+use super::wishes::cpu_bind;
+use crate::{Failure, Question, World};
 
 /// The node the request is tried on.
 ///
@@ -138,14 +135,12 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
         binding,
         near: args.effective_near(),
         near_by_default: args.is_near_by_default(),
-        gres: None,
         mapping: args.effective_mapping(),
         core_spec: specialised(args, asked.core_spec),
         core_kind: args.effective_core_kind(),
         cpuset: args.effective_cpuset(),
-        job_allocation: None,
-        job_cpus: None,
         reserved: args.effective_reserved(),
+        ..Request::default()
     }
 }
 

@@ -1,56 +1,12 @@
 //! `--score`: the plan's figures in words, once for each number of tasks that a node may have.
 
-use berth_placement::sets::count::{counted, either};
 use std::io::Write;
 
 use berth_placement::answer::quality::Range;
-use berth_placement::{Node, Quality};
-use serde::Serialize;
+use berth_placement::{Node, Quality, counted, either};
 
-use super::step::{Planned, PlannedStep};
+use super::step::PlannedStep;
 use crate::Failure;
-
-/// The figures as the JSON has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct QualityJson {
-    /// Tasks on several NUMA nodes.
-    pub spanning_numa: u32,
-    /// Tasks on several L3 caches.
-    pub spanning_l3: u32,
-    /// Tasks on several packages.
-    pub spanning_packages: u32,
-    /// Cores with several tasks.
-    pub shared_cores: u32,
-    /// Cores of the step without a task.
-    pub idle_cores: u32,
-    /// The smallest and the largest number of tasks on one.
-    pub tasks_per_numa: [u32; 2],
-    /// Null if the machine has no L3 cache.
-    pub tasks_per_l3: Option<[u32; 2]>,
-    /// CPUs whose memory is far.
-    pub far_cpus: u32,
-    /// Pairs of neighbouring tasks on different packages.
-    pub neighbours_apart: u32,
-}
-
-impl QualityJson {
-    /// None if the machine's tree is unknown.
-    pub fn of(planned: &Planned, on: &Node) -> Option<Self> {
-        let quality = Quality::of(&planned.plan, planned.on(on))?;
-        let pair = |range: Range| [range.least, range.most];
-        Some(Self {
-            spanning_numa: quality.span_numa,
-            spanning_l3: quality.span_l3,
-            spanning_packages: quality.span_packages,
-            shared_cores: quality.shared_cores,
-            idle_cores: quality.idle_cores,
-            tasks_per_numa: pair(quality.tasks_per_numa),
-            tasks_per_l3: quality.tasks_per_l3.map(pair),
-            far_cpus: quality.far_cpus,
-            neighbours_apart: quality.neighbours_apart,
-        })
-    }
-}
 
 /// Writes the figures behind an answer.
 ///
@@ -60,7 +16,7 @@ pub fn write(out: &mut impl Write, on: &Node, step: &PlannedStep) -> Result<(), 
     writeln!(out)?;
     for planned in &step.plans {
         if step.plans.len() > 1 {
-            writeln!(out, "on a node with {} of the tasks:", planned.tasks)?;
+            writeln!(out, "on a node with {} of the tasks:", planned.part.tasks)?;
         }
         match Quality::of(&planned.plan, planned.on(on)) {
             Some(quality) => lines(out, &quality)?,

@@ -4,16 +4,13 @@
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
 use berth_site::rules::socket_name;
 use berth_site::settings::Settings;
+use berth_srun::LineOption;
 use berth_srun::conf::{BindFrom, Config};
-use berth_srun::line::LineOption;
-use clap::ValueEnum;
 
-use crate::Failure;
-use crate::args::{Autobind, BindingFail, CompatArg, OnOff, SiteNodes, Socket, site_bind};
-use crate::question::Question;
-use crate::question::{ByDefault, DefaultSource};
-use crate::srun_options::cpu_bind;
-use crate::{By, Fact};
+use super::wishes::cpu_bind;
+use crate::args::{SiteNodes, site_bind};
+use crate::question::{ByDefault, DefaultSource, Question};
+use crate::{By, Fact, Failure};
 
 impl Question {
     /// Whether the user says that jobs of the site get whole nodes. The configuration of a cluster knows
@@ -43,7 +40,6 @@ impl Question {
     pub fn socket_kind(&self) -> SocketKind {
         let announced = self.announced().map(berth_site::SiteRules::socket);
         self.socket
-            .map(socket_kind)
             .or(announced)
             .or_else(|| Some(self.config()?.socket_kind()))
             .unwrap_or_default()
@@ -69,33 +65,22 @@ impl Question {
             autobind: self.cluster_autobind(),
             block_by_default: self.config().is_some_and(Config::is_block_by_default),
             constrain_cores: self.config().is_some_and(Config::constrains_cores),
-            refuse_failed_binding: self
+            refuse_failed_binding: self.settings().is_some_and(|one| one.refuse_failed_binding),
+            cpuset_first_fit: self.settings().is_some_and(|one| !one.cpuset_best),
+            cpuset_fail: self
                 .settings()
-                .is_some_and(|settings| settings.refuse_failed_binding),
-            ..Rules::default()
+                .map(|one| one.cpuset_fail)
+                .unwrap_or_default(),
         });
-        let base = match self.compat {
-            Some(CompatArg::Berth) => Fixes::ALL,
-            Some(CompatArg::Affinity) => Fixes::NONE,
-            None => site.fixes,
-        };
+        let base = self.compat.unwrap_or(site.fixes);
         let words = self.fixes.as_deref().unwrap_or_default();
         Ok(Rules {
             fixes: base.apply(words).map_err(|why| format!("--fixes: {why}"))?,
-            refuse_failed_binding: match self.binding_fail {
-                Some(what) => what == BindingFail::Refuse,
-                None => site.refuse_failed_binding,
-            },
+            refuse_failed_binding: self.binding_fail.unwrap_or(site.refuse_failed_binding),
             block_by_default: self.block_by_default || site.block_by_default,
             constrain_cores: self.constrain_cores || site.constrain_cores,
-            autobind: match self.autobind {
-                Some(typed) => level(typed),
-                None => site.autobind,
-            },
-            cpuset_first_fit: match self.cpuset_best {
-                Some(best) => best == OnOff::Off,
-                None => site.cpuset_first_fit,
-            },
+            autobind: self.autobind.unwrap_or(site.autobind),
+            cpuset_first_fit: !self.cpuset_best.unwrap_or(!site.cpuset_first_fit),
             cpuset_fail: self.cpuset_fail.unwrap_or(site.cpuset_fail),
         })
     }
@@ -130,30 +115,13 @@ impl Question {
         let words = words.to_ascii_lowercase();
         let mut words = words.split(',').map(str::trim);
         let word = words.find_map(|word| word.strip_prefix("autobind="))?;
-        level(Autobind::from_str(word, true).ok()?)
+        let mut levels = [Level::Threads, Level::Cores, Level::Sockets].into_iter();
+        levels.find(|level| level.to_string() == word)
     }
 }
 
-/// What an option calls a socket, for the planner.
-#[must_use]
-pub fn socket_kind(socket: Socket) -> SocketKind {
-    match socket {
-        Socket::Package => SocketKind::Package,
-        Socket::Numa => SocketKind::Numa,
-        Socket::L3 => SocketKind::L3,
-    }
-}
-
-fn level(site: Autobind) -> Option<Level> {
-    match site {
-        Autobind::None => None,
-        Autobind::Threads => Some(Level::Threads),
-        Autobind::Cores => Some(Level::Cores),
-        Autobind::Sockets => Some(Level::Sockets),
-    }
-}
-
-/// The rules by their source: those of options, those that were found, and those that are assumed.
+/// The rules by their source: those of options, those that were found, and those that are assumed. Behind them what
+/// variables say.
 pub(super) fn facts(args: &Question) -> Result<Vec<Fact>, Failure> {
     let (by, source) = source(args);
     let mut facts: Vec<Fact> = Vec::new();
@@ -168,6 +136,7 @@ pub(super) fn facts(args: &Question) -> Result<Vec<Fact>, Failure> {
             None => facts.push(Fact::new("site", word.text, by, source.into())),
         }
     }
+    facts.extend(variables(args));
     Ok(facts)
 }
 
@@ -176,31 +145,26 @@ struct Word {
     is_typed: bool,
     /// Whether the configuration of a cluster says it.
     is_configured: bool,
-    /// Whether it is worth a word.
-    is_special: bool,
     text: String,
 }
 
 /// Each rule in words. Rules that have Slurm's usual value are left out, but for the behaviour and
 /// the release.
-fn words(args: &Question, rules: &Rules) -> Vec<Word> {
-    let all = of_levels(args, rules)
-        .into_iter()
-        .chain(of_others(args, rules));
-    all.filter(|word| word.is_typed || word.is_special)
-        .collect()
+fn words(args: &Question, rules: &Rules) -> impl Iterator<Item = Word> {
+    let levels = of_levels(args, rules).into_iter();
+    levels.chain(of_others(args, rules)).flatten()
 }
 
-fn word(is_typed: bool, is_special: bool, text: String) -> Word {
-    Word {
+/// A rule that an option gives, or that is worth a word.
+fn word(is_typed: bool, is_special: bool, text: String) -> Option<Word> {
+    (is_typed || is_special).then_some(Word {
         is_typed,
         is_configured: true,
-        is_special,
         text,
-    }
+    })
 }
 
-fn of_levels(args: &Question, rules: &Rules) -> [Word; 4] {
+fn of_levels(args: &Question, rules: &Rules) -> [Option<Word>; 4] {
     let bind = args.site_cpu_bind();
     let level = rules
         .autobind
@@ -210,14 +174,16 @@ fn of_levels(args: &Question, rules: &Rules) -> [Word; 4] {
     let release = format!("Slurm {}", args.srun.release);
     [
         // slurm.conf says which plugin binds, and plugstack.conf has berth's settings.
-        Word {
+        Some(Word {
+            is_typed: behaviour,
             is_configured: rules.fixes == Fixes::NONE || args.site_settings.is_some(),
-            ..word(behaviour, true, format!("compat={}", rules.fixes))
-        },
-        Word {
+            text: format!("compat={}", rules.fixes),
+        }),
+        Some(Word {
+            is_typed: args.slurm.is_some(),
             is_configured: args.standing.release().is_some(),
-            ..word(args.slurm.is_some(), true, release)
-        },
+            text: release,
+        }),
         word(
             args.autobind.is_some(),
             rules.autobind.is_some(),
@@ -244,7 +210,7 @@ fn default_bind(args: &Question, bind: Option<&CpuBind>) -> String {
     format!("CpuBind={text}{whose}")
 }
 
-fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
+fn of_others(args: &Question, rules: &Rules) -> [Option<Word>; 6] {
     let kind = args.socket_kind();
     let asked = cpu_bind(args);
     let default = args
@@ -288,7 +254,7 @@ fn of_others(args: &Question, rules: &Rules) -> [Word; 6] {
 }
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
-pub(super) fn variables(args: &Question) -> Vec<Fact> {
+fn variables(args: &Question) -> Vec<Fact> {
     let pair = |kept: &LineOption| {
         let value = kept.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", kept.variable.as_ref()?))

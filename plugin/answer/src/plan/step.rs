@@ -2,22 +2,21 @@
 //! In: options and a machine. Out: the step's tasks in order, each with its node and plan. Nothing
 //! is stored for each task, so a million tasks cost no memory.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_placement::controller::layout::TaskPlace;
 use berth_placement::{
-    Across, Allocation, Claims, CoreIdx, CpuSet, Node, Owned, Plan, Refusal, Request, TaskPlan,
-    plan,
+    Across, Allocation, Claims, CoreIdx, Node, Owned, Plan, Refusal, Request, TaskPlan, plan,
 };
 use serde::Serialize;
 
-use super::owns::{has_cpus, listed, of_cores};
+use super::owns::{has_cpus, of_cores};
 use super::request::claims;
-use crate::Fact;
-use crate::Failure;
+use crate::lines::Refused;
 use crate::nodes::Names;
 use crate::parents::Parents;
-use crate::question::Question;
+use crate::{Fact, Failure, Question};
 
 /// A planned step.
 pub struct PlannedStep {
@@ -58,28 +57,41 @@ impl<'a> Answered<'a> {
         let machine = planned.on(self.on).machine()?;
         Some(Parents::new(machine, self.args.socket_kind()))
     }
+
+    /// Those of each plan.
+    pub(super) fn all_parents(&self) -> Vec<Option<Parents<'a>>> {
+        let plans = self.step.plans.iter();
+        plans.map(|planned| self.parents(planned)).collect()
+    }
 }
 
 /// What a node's slurmd plans, for all nodes that are alike in it.
 pub struct Planned {
-    /// The tasks of each such node.
-    pub tasks: u32,
+    /// The part of each such node.
+    pub part: NodePart,
     /// What the node's slurmd is asked.
     pub request: Request,
     /// Its plan.
     pub plan: Plan,
-    /// The job's cores there, by Slurm's numbers.
-    pub job_cores: String,
-    /// The step's cores there, by Slurm's numbers.
-    pub step_cores: String,
+}
+
+/// The part of a node that a job and its step have.
+#[derive(Clone)]
+pub struct NodePart {
+    /// The job's cores, by Slurm's numbers.
+    pub job: Vec<CoreIdx>,
+    /// Those of the step.
+    pub step: Vec<CoreIdx>,
+    /// The number of its tasks.
+    pub tasks: u32,
     /// The node, if it is another than the machine that was given.
-    other: Option<Arc<Node>>,
+    pub on: Option<Arc<Node>>,
 }
 
 impl Planned {
     /// The node that was planned on, among others the machine that was given.
     pub fn on<'a>(&'a self, given: &'a Node) -> &'a Node {
-        self.other.as_deref().unwrap_or(given)
+        self.part.on.as_deref().unwrap_or(given)
     }
 }
 
@@ -138,17 +150,13 @@ impl PlannedStep {
     pub fn plans(&self) -> impl Iterator<Item = (u32, &Plan)> {
         self.plans
             .iter()
-            .map(|planned| (planned.tasks, &planned.plan))
+            .map(|planned| (planned.part.tasks, &planned.plan))
     }
 
     /// The number of cores that the step has on all its nodes.
     pub fn core_count(&self) -> usize {
-        let plans = self.plans.iter();
-        let counts = plans.map(|planned| CpuSet::from_list(&planned.step_cores));
-        let counts: Vec<usize> = counts
-            .map(|cores| cores.map_or(0, |cores| cores.count()))
-            .collect();
-        self.of_node.iter().map(|at| counts[*at]).sum()
+        let of_node = |at: &usize| self.plans[*at].part.step.len();
+        self.of_node.iter().map(of_node).sum()
     }
 
     /// The number of cores that its nodes have, also those that are not the step's.
@@ -185,7 +193,7 @@ pub struct PlannedJob {
     pub(super) steps: Vec<JobStep>,
     #[serde(skip)]
     /// The line that submits the script with the variables before it, if the script was read.
-    pub(super) submits: Option<String>,
+    pub(crate) submits: Option<String>,
 }
 
 /// A node of the job.
@@ -245,76 +253,85 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// Plans nodes that are all alike. Within: why one of them would refuse its tasks.
+    /// Plans nodes that are all alike.
+    ///
+    /// # Errors
+    /// [`Refused`], and options that do not fit the machine.
     pub(super) fn of_alike(
         args: &Question,
         on: &Node,
         across: &Across,
         one: &Request,
-    ) -> Result<Result<Self, String>, Failure> {
+    ) -> Result<Self, Failure> {
         let cores = owned_cores(one, on);
+        let mut part = NodePart {
+            job: cores.clone(),
+            step: cores,
+            tasks: 0,
+            on: None,
+        };
         let mut plans = Self::default();
+        let several = across.counts().len() > 1;
         for &tasks in across.counts() {
+            part.tasks = tasks;
             let asked = || Request {
                 tasks,
                 ..one.clone()
             };
-            if let Err(why) = plans.add(plan, args, (on, None), (&cores, &cores), tasks, asked)? {
-                let several = across.counts().len() > 1;
-                return Ok(Err(refused(args, several.then_some(tasks), &why)));
-            }
+            let refused = |why| refused(args, several.then_some(tasks), why);
+            plans.add(plan, args, on, &part, asked, refused)?;
         }
-        Ok(Ok(plans))
+        Ok(plans)
     }
 
     /// Adds a node with some of the tasks; one that is like an earlier one is not planned again.
+    ///
+    /// # Errors
+    /// [`Refused`] with the reason in words, and options that do not fit the machine.
     pub(super) fn add(
         &mut self,
         door: Door,
         args: &Question,
-        (on, other): (&Node, Option<&Arc<Node>>),
-        (job_cores, step_cores): (&str, &str),
-        tasks: u32,
+        given: &Node,
+        part: &NodePart,
         asked: impl FnOnce() -> Request,
-    ) -> Result<Result<(), Refusal>, Failure> {
+        refused: impl FnOnce(Refusal) -> String,
+    ) -> Result<(), Failure> {
         let same = |planned: &Planned| {
-            planned.tasks == tasks
-                && planned.step_cores == step_cores
-                && planned.job_cores == job_cores
-                && planned.other.as_ref().map(Arc::as_ptr) == other.map(Arc::as_ptr)
+            let known = &planned.part;
+            let on = [known, part].map(|part| part.on.as_ref().map(Arc::as_ptr));
+            on[0] == on[1]
+                && (known.tasks, &known.job, &known.step) == (part.tasks, &part.job, &part.step)
         };
         if let Some(at) = self.all.iter().position(same) {
             self.of_node.push(at);
-            return Ok(Ok(()));
+            return Ok(());
         }
+        let on = part.on.as_deref().unwrap_or(given);
         has_cpus(args, on)?;
         let mut request = asked();
-        if request.cpuset.is_some() && job_cores != step_cores {
+        if request.cpuset.is_some() && part.job != part.step {
             // The cpuset is the job's, and the step is inside it.
-            let cores = CpuSet::from_list(job_cores).map_err(|why| why.to_string())?;
-            let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
-            request.job_allocation = Some(of_cores(cores, on));
+            request.job_allocation = Some(of_cores(part.job.clone(), on));
         }
-        let plan = match door(&request, on, &claims(args, on)?) {
-            Ok(plan) => plan,
-            Err(why @ Refusal::NoTasks) => return Err(why.into()),
-            Err(why) => return Ok(Err(why)),
-        };
+        let plan = door(&request, on, &claims(args, on)?);
+        let plan = plan.map_err(|why| match why {
+            Refusal::NoTasks => Failure::from(why),
+            why => Refused(refused(why)).into(),
+        })?;
         self.of_node.push(self.all.len());
+        let part = part.clone();
         self.all.push(Planned {
-            tasks,
+            part,
             request,
             plan,
-            job_cores: job_cores.into(),
-            step_cores: step_cores.into(),
-            other: other.cloned(),
         });
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
 /// A refusal by a node; with several nodes it says how many of the tasks that node has.
-pub(super) fn refused(args: &Question, count: Option<u32>, why: &Refusal) -> String {
+pub(super) fn refused(args: &Question, count: Option<u32>, why: Refusal) -> String {
     let Some(count) = count else {
         return why.to_string();
     };
@@ -327,14 +344,13 @@ pub(super) fn refused(args: &Question, count: Option<u32>, why: &Refusal) -> Str
 }
 
 /// The cores that a step owns, in whole or in part.
-fn owned_cores(one: &Request, on: &Node) -> String {
-    match &one.allocation {
-        Allocation::Cores { cores, .. } => listed(cores),
-        _ => {
-            let owned = Owned::of(one, on).all;
-            let numbered = on.table().numbered();
-            let cores = numbered.filter(|(cpu, _)| owned.contains(*cpu));
-            listed(&cores.map(|(_, core)| CoreIdx(core)).collect::<Vec<_>>())
-        }
+fn owned_cores(one: &Request, on: &Node) -> Vec<CoreIdx> {
+    if let Allocation::Cores { cores, .. } = &one.allocation {
+        return cores.clone();
     }
+    let owned = Owned::of(one, on).all;
+    let numbered = on.table().numbered();
+    let cores = numbered.filter(|(cpu, _)| owned.contains(*cpu));
+    let cores: BTreeSet<_> = cores.map(|(_, core)| CoreIdx(core)).collect();
+    cores.into_iter().collect()
 }

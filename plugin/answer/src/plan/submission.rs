@@ -7,8 +7,7 @@ use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
 use super::controller::{OnlyJob, only_job, own_options, uses_controller};
-use crate::question::DefaultSource;
-use crate::question::Question;
+use crate::question::{DefaultSource, Question};
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.
 pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
@@ -34,8 +33,7 @@ pub fn job_cpus(args: &Question, on: &Node) -> Option<u32> {
 }
 
 fn sure_job(args: &Question, on: &Node) -> Option<OnlyJob> {
-    let of_node = args.config_of_node();
-    let config = args.config().or(of_node.as_deref());
+    let config = args.known_config();
     if config.is_some_and(|config| config.counts_memory(args.partition().as_deref())) {
         return None;
     }
@@ -72,8 +70,7 @@ impl Question {
             return self.gives_whole_nodes()
                 || !["cr_core", "cr_cpu"].iter().any(|one| select.contains(one));
         }
-        let of_node = self.config_of_node();
-        let config = self.config().or(of_node.as_deref());
+        let config = self.known_config();
         let variable = |name: &str| self.variable(name);
         self.gives_whole_nodes()
             || config.is_some_and(|config| words.may_get_more(config, variable))

@@ -10,11 +10,10 @@ use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
 use super::cpuset::in_words;
 use super::step::{Answered, InJob, Planned, PlannedStep};
 use super::{devices, gpu_options, notes};
-use crate::Failure;
 use crate::columns::{Columns, write_named};
 use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
-use crate::question::Question;
+use crate::{Failure, Question};
 
 /// The head of the column that is left out where it makes lines too long.
 const MASK: &str = "mask";

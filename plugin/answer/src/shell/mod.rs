@@ -31,7 +31,7 @@ pub struct Word {
 }
 
 /// A simple command: a program with its words, and the assignments before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simple {
     /// Its words, the program first.
     pub words: Vec<Word>,

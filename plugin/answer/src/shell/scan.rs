@@ -31,9 +31,10 @@ enum Open {
 }
 
 /// The words that are expected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// A command's first word.
+    #[default]
     Start,
     /// A command's words.
     Words,
@@ -45,6 +46,7 @@ enum State {
     CaseWord,
 }
 
+#[derive(Default)]
 pub(super) struct Scanner<'a> {
     pub text: &'a [u8],
     pub at: usize,
@@ -78,20 +80,8 @@ impl<'a> Scanner<'a> {
             text,
             at,
             depth,
-            unclosed: None,
-            is_for: false,
-            found: Vec::new(),
-            comments: Vec::new(),
-            words: Vec::new(),
-            state: State::Start,
-            open: Vec::new(),
-            documents: Vec::new(),
-            bodies: Vec::new(),
-            input: None,
-            outputs: Vec::new(),
-            descriptor: None,
-            since: 0,
             line: (0, 1),
+            ..Self::default()
         }
     }
 
@@ -331,12 +321,11 @@ impl<'a> Scanner<'a> {
             self.found.push(Simple {
                 line: line + more,
                 words,
-                in_background: false,
                 loops: self.open.iter().filter(|open| **open == Open::Loop).count(),
                 is_nested: !self.open.is_empty(),
                 input,
                 outputs,
-                is_piped: false,
+                ..Simple::default()
             });
         }
         let since = self.since.min(self.found.len());

@@ -1,20 +1,28 @@
 //! The figures of one line: those of `berth plan --score`, added up over the step's nodes, and their order for a kind
 //! of program. In: a planned step. Out: [`Figures`]. Pure.
+//!
+//! What the engine plans for a line: its placement, by which lines are alike, and the variables of OpenMP that fit it.
 
-use berth_placement::{CpuSet, Node};
+use berth_placement::answer::quality::Range;
+use berth_placement::{Across, CpuSet, Node, NodeSet, Quality, Rule};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Planned, PlannedStep, QualityJson};
+use super::Candidate;
+use super::line::TunedLine;
+use crate::lines::{NoAnswer, Unusable};
+use crate::plan::{self, Answer, Planned, PlannedStep};
+use crate::reader::Reader;
+use crate::{Unreadable, text};
 
 /// The figures of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Figures {
     /// The smallest and the largest number of CPUs of a task.
-    pub cpus_per_task: [u32; 2],
+    pub cpus_per_task: Range,
     /// Those of `berth plan`, added up over the nodes.
     #[serde(flatten)]
-    pub quality: QualityJson,
+    pub quality: Quality,
 }
 
 impl Figures {
@@ -27,7 +35,7 @@ impl Figures {
             let of_node = of_node.times(nodes.count() as u32);
             all = Some(match all {
                 None => of_node,
-                Some(before) => before.with(&of_node),
+                Some(before) => before.with(of_node),
             });
         }
         all
@@ -42,8 +50,11 @@ impl Figures {
         };
         let counts = || plan.tasks.iter().map(|task| count(&task.cpus));
         Some(Self {
-            cpus_per_task: [counts().min()?, counts().max()?],
-            quality: QualityJson::of(planned, on)?,
+            cpus_per_task: Range {
+                least: counts().min()?,
+                most: counts().max()?,
+            },
+            quality: Quality::of(plan, planned.on(on))?,
         })
     }
 
@@ -51,9 +62,9 @@ impl Figures {
     fn counts(&mut self) -> [&mut u32; 7] {
         let quality = &mut self.quality;
         [
-            &mut quality.spanning_numa,
-            &mut quality.spanning_l3,
-            &mut quality.spanning_packages,
+            &mut quality.span_numa,
+            &mut quality.span_l3,
+            &mut quality.span_packages,
             &mut quality.shared_cores,
             &mut quality.idle_cores,
             &mut quality.far_cpus,
@@ -68,12 +79,14 @@ impl Figures {
         self
     }
 
-    fn with(mut self, other: &Self) -> Self {
-        let mut other = other.clone();
+    fn with(mut self, mut other: Self) -> Self {
         for (count, more) in self.counts().into_iter().zip(other.counts()) {
             *count = count.saturating_add(*more);
         }
-        let both = |one: [u32; 2], other: [u32; 2]| [one[0].min(other[0]), one[1].max(other[1])];
+        let both = |one: Range, other: Range| Range {
+            least: one.least.min(other.least),
+            most: one.most.max(other.most),
+        };
         self.cpus_per_task = both(self.cpus_per_task, other.cpus_per_task);
         let (own, other) = (&mut self.quality, &other.quality);
         own.tasks_per_numa = both(own.tasks_per_numa, other.tasks_per_numa);
@@ -103,12 +116,10 @@ impl Goal {
     /// The figures that count, the most important first; a smaller one is better.
     pub(super) fn order(self, figures: &Figures, is_near: bool) -> Vec<u32> {
         let all = &figures.quality;
-        let (numa, l3) = (
-            all.tasks_per_numa[1],
-            all.tasks_per_l3.map_or(0, |[_, most]| most),
-        );
+        let l3 = all.tasks_per_l3.map_or(0, |range| range.most);
+        let numa = all.tasks_per_numa.most;
         let [shared, idle, apart] = [all.shared_cores, all.idle_cores, all.neighbours_apart];
-        let (span_numa, span_l3) = (all.spanning_numa, all.spanning_l3);
+        let (span_numa, span_l3) = (all.span_numa, all.span_l3);
         match self {
             Self::Mpi => vec![shared, span_numa, span_l3, numa, apart, idle],
             Self::Openmp => vec![shared, span_numa, idle, span_l3, numa, apart],
@@ -134,4 +145,181 @@ impl Goal {
             }
         }
     }
+}
+
+/// More tasks are not checked one by one.
+const MOST_TASKS: u32 = 4096;
+
+/// A task's CPUs, its memory, whether that is a preference, and its devices.
+type OfTask = (CpuSet, Option<NodeSet>, bool, Vec<u32>);
+
+/// What each task gets, and whatever else the program may notice.
+#[derive(PartialEq, Eq)]
+pub(super) struct Placement {
+    beside: Vec<String>,
+    across: Across,
+    nodes: Vec<String>,
+    of_node: Vec<usize>,
+    plans: Vec<Vec<OfTask>>,
+}
+
+/// Plans lines on one machine.
+pub(super) struct Planner<'a, 'b> {
+    pub reader: Reader<'a>,
+    pub on: &'b Node,
+    pub is_planned: bool,
+}
+
+impl Planner<'_, '_> {
+    /// Today's line, as it is.
+    ///
+    /// # Errors
+    /// What is wrong with it, or cannot be read.
+    pub(super) fn today(&mut self, line: &TunedLine) -> Result<Candidate, NoAnswer> {
+        match self.plan(line) {
+            Err(why @ (NoAnswer::Usage(_) | NoAnswer::Failed(_))) => Err(why),
+            planned => Ok(self.of(line, "today's line".into(), planned)),
+        }
+    }
+
+    /// Another line, with the variables that fit it.
+    pub(super) fn candidate(&mut self, line: &TunedLine, options: &str) -> Candidate {
+        let planned = self.plan(line);
+        let (line, places) = match &planned {
+            Ok((question, _, step)) => {
+                let is_set = |name: &str| question.standing.environment.contains_key(name);
+                let variables = threads(line, self.on, step).unwrap_or_default();
+                line.with_variables(variables, is_set)
+            }
+            Err(_) => (line.clone(), Vec::new()),
+        };
+        let words = places.iter().map(String::as_str).chain([options]);
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        let change = match words.as_slice() {
+            [] => "no option".into(),
+            words => words.join(" "),
+        };
+        self.of(&line, change, planned)
+    }
+
+    fn plan(&mut self, line: &TunedLine) -> Result<PlannedLine, NoAnswer> {
+        let question = self.reader.line(&line.text())?;
+        let answer = plan::answer_of_line(&question, self.on);
+        let answer = answer.map_err(|why| match why.is::<Unusable>() || why.is::<Unreadable>() {
+            true => NoAnswer::Usage(why.to_string()),
+            false => NoAnswer::Refused(why.to_string()),
+        });
+        let step = match answer? {
+            Answer::Planned(step) => step,
+            Answer::Refused(why) if plan::is_not_modelled(&why) => {
+                return Err(NoAnswer::NotModelled(why));
+            }
+            Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
+        };
+        let notes = plan::notes(&question, self.on, &step);
+        let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
+        let is_near = question.effective_near().is_none()
+            || step.plans().all(|(_, plan)| plan.near.is_some());
+        match is_near && step.plans().all(|(_, plan)| is_served(plan)) {
+            true => Ok((question, notes, step)),
+            false => Err(NoAnswer::Refused(notes.join("; "))),
+        }
+    }
+
+    fn of(
+        &self,
+        line: &TunedLine,
+        change: String,
+        planned: Result<PlannedLine, NoAnswer>,
+    ) -> Candidate {
+        let mut new = Candidate {
+            line: line.text(),
+            typed: line.clone(),
+            change,
+            alike: Vec::new(),
+            refused: None,
+            cpus: Vec::new(),
+            notes: Vec::new(),
+            figures: None,
+            placement: None,
+        };
+        match planned {
+            _ if !self.is_planned => {}
+            Ok((_, notes, step)) => {
+                new.notes = notes;
+                new.figures = Figures::of(&step, self.on);
+                new.cpus = cpus(&step);
+                new.placement = Some(Placement::of(line, &step));
+            }
+            Err(NoAnswer::NotModelled(why)) => new.notes.push(why),
+            Err(why) => new.refused = Some(text::short(&why.to_string()).into_owned()),
+        }
+        new
+    }
+}
+
+type PlannedLine = (crate::question::Question, Vec<String>, Box<PlannedStep>);
+
+impl Placement {
+    fn of(line: &TunedLine, step: &PlannedStep) -> Self {
+        let nodes = 0..step.node_count();
+        Self {
+            beside: line.beside_placement(),
+            across: step.across.clone(),
+            nodes: nodes.map(|node| step.names.long(node).into()).collect(),
+            of_node: step.of_node.clone(),
+            plans: step.plans.iter().map(of_tasks).collect(),
+        }
+    }
+}
+
+fn of_tasks(planned: &Planned) -> Vec<OfTask> {
+    let plan = &planned.plan;
+    let near = |task| plan.near.iter().flat_map(move |near| near.devices(task));
+    let tasks = plan.tasks.iter().enumerate();
+    let of_task = tasks.map(|(at, task)| {
+        let cpus = own(planned, &task.cpus);
+        (cpus, task.mems.clone(), task.prefer, near(at).collect())
+    });
+    of_task.collect()
+}
+
+/// A task that is bound to nothing runs on every CPU of the step.
+fn own(planned: &Planned, cpus: &CpuSet) -> CpuSet {
+    match cpus.is_empty() {
+        true => planned.plan.decision.own.clone(),
+        false => cpus.clone(),
+    }
+}
+
+/// The CPUs of each task, empty for one that is not bound.
+fn cpus(step: &PlannedStep) -> Vec<String> {
+    let shown = step.tasks().filter(|_| step.tasks <= MOST_TASKS);
+    shown.map(|task| task.plan().cpus.to_string()).collect()
+}
+
+/// Variables for a step with `-c`: one thread for each CPU that a task requests, on cores of their own if the task has as
+/// many cores.
+fn threads(line: &TunedLine, on: &Node, step: &PlannedStep) -> Option<Vec<String>> {
+    let each: u32 = line.value("cpus-per-task")?.parse().ok()?;
+    let cores_of = |planned: &Planned, cpus: CpuSet| {
+        let table = planned.on(on).table();
+        let has = |pu: &_| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
+        let cores = table.cores.iter();
+        cores.filter(|core| core.iter().any(has)).count()
+    };
+    let counts = step.plans.iter().flat_map(|planned| {
+        let tasks = planned.plan.tasks.iter();
+        tasks.map(|task| cores_of(planned, own(planned, &task.cpus)))
+    });
+    (each > 1).then_some(())?;
+    let places = match counts.min()? >= each as usize {
+        true => "cores",
+        false => "threads",
+    };
+    Some(vec![
+        format!("OMP_NUM_THREADS={each}"),
+        format!("OMP_PLACES={places}"),
+        "OMP_PROC_BIND=close".into(),
+    ])
 }

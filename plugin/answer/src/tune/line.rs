@@ -1,12 +1,12 @@
 //! The line that is tuned: variables, srun, its options and its program, and the same line with other options. It is
 //! started without a shell, so nothing in it may need one. Pure.
 
+use berth_srun::Program;
 use berth_srun::line::{LineOption, read};
-use berth_srun::options::Command as Program;
 
 use crate::args::quoted;
 use crate::lines::base;
-use crate::shell::{assignment, scan};
+use crate::shell::{Word, assignment, scan};
 
 /// Options of which one overrides or contradicts another.
 const BINDERS: [&str; 6] = [
@@ -37,6 +37,16 @@ struct Typed {
     words: Vec<String>,
 }
 
+impl Typed {
+    fn binds(&self) -> bool {
+        BINDERS.contains(&self.name.as_str())
+    }
+
+    fn places(&self) -> bool {
+        self.binds() || PLACING.contains(&self.name.as_str())
+    }
+}
+
 /// A line taken apart.
 #[derive(Clone, Debug)]
 pub struct TunedLine {
@@ -65,9 +75,8 @@ impl TunedLine {
         };
         let read = read(rest, Program::Srun, None);
         if read.more {
-            return Err(
-                "a step of several components (:) is not tuned; give the line of one".into(),
-            );
+            let why = "a step of several components (:) is not tuned; give the line of one";
+            return Err(why.into());
         }
         if read.program.is_empty() {
             return Err(format!(
@@ -77,11 +86,7 @@ impl TunedLine {
         Ok(Self {
             variables: variables.to_vec(),
             srun: srun.clone(),
-            options: read
-                .options
-                .iter()
-                .map(|given| typed(given, rest))
-                .collect(),
+            options: typed(&read.options, rest),
             program: rest[rest.len() - read.program.len()..].to_vec(),
         })
     }
@@ -109,20 +114,11 @@ impl TunedLine {
         if !read.program.is_empty() || read.own_words != words.len() {
             return Err(wrong("has a word that is no option"));
         }
-        let added: Vec<_> = read
-            .options
-            .iter()
-            .map(|given| typed(given, &words))
-            .collect();
-        let is_binder = |one: &Typed| BINDERS.contains(&one.name.as_str());
-        let binds = added.is_empty()
-            || added
-                .iter()
-                .any(|one| is_binder(one) || PLACING.contains(&one.name.as_str()));
+        let added = typed(&read.options, &words);
+        let binds = added.is_empty() || added.iter().any(Typed::places);
         let mut line = self.clone();
-        line.options.retain(|one| {
-            !(binds && is_binder(one) || added.iter().any(|new| new.name == one.name))
-        });
+        line.options
+            .retain(|one| !(binds && one.binds() || added.iter().any(|new| new.name == one.name)));
         line.options.extend(added);
         Ok(line)
     }
@@ -140,49 +136,31 @@ impl TunedLine {
         if names.any(|name| THREADS.contains(&name)) || THREADS.into_iter().any(is_set) {
             return (line, Vec::new());
         }
-        let places = more
-            .iter()
-            .filter(|word| word.starts_with("OMP_PLACES"))
-            .cloned()
-            .collect();
+        let places = more.iter().filter(|word| word.starts_with("OMP_PLACES"));
+        let places = places.cloned().collect();
         line.variables.splice(0..0, more);
         (line, places)
     }
 
     /// Whatever the engine does not look at: lines that differ in it are never alike.
-    pub(super) fn beside_placement(&self) -> Vec<&str> {
-        let is_other = |one: &&Typed| {
-            ![&BINDERS[..], &PLACING[..]]
-                .concat()
-                .contains(&one.name.as_str())
-        };
-        let options = self
-            .options
-            .iter()
-            .filter(is_other)
-            .flat_map(|one| &one.words);
-        self.variables
-            .iter()
-            .chain(options)
-            .map(String::as_str)
-            .collect()
+    pub(super) fn beside_placement(&self) -> Vec<String> {
+        let others = self.options.iter().filter(|one| !one.places());
+        let words = others.flat_map(|one| &one.words);
+        self.variables.iter().chain(words).cloned().collect()
     }
 
     /// A batch script that makes a job for the line: sbatch's part of its options, and the line as it is.
     pub(super) fn batch(&self) -> Vec<String> {
         let is_sbatchs = |one: &&Typed| {
             let read = read(&one.words, Program::Sbatch, None);
-            !BINDERS.contains(&one.name.as_str())
-                && read.options.iter().all(|given| given.trouble.is_none())
+            !one.binds() && read.options.iter().all(|given| given.trouble.is_none())
         };
         let jobs = self.options.iter().filter(is_sbatchs);
         let words = jobs.map(|one| joined(one.words.iter().map(String::as_str)));
-        let directives = words.map(|words| format!("#SBATCH {words}"));
-        ["#!/bin/bash".to_string()]
-            .into_iter()
-            .chain(directives)
-            .chain([self.text()])
-            .collect()
+        let mut lines = vec!["#!/bin/bash".to_string()];
+        lines.extend(words.map(|words| format!("#SBATCH {words}")));
+        lines.push(self.text());
+        lines
     }
 
     /// The words of srun's options.
@@ -200,22 +178,20 @@ impl TunedLine {
 
 /// Words as they are typed in a shell.
 pub(super) fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    let words = words.map(|word| {
-        if word.is_empty() {
-            "''".into()
-        } else {
-            quoted(word)
-        }
+    let words = words.map(|word| match word {
+        "" => "''".into(),
+        word => quoted(word),
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn typed(given: &LineOption, words: &[String]) -> Typed {
-    Typed {
+fn typed(options: &[LineOption], words: &[String]) -> Vec<Typed> {
+    let typed = |given: &LineOption| Typed {
         name: given.name.clone(),
         value: given.value.clone(),
         words: words.get(given.words.clone()).unwrap_or_default().to_vec(),
-    }
+    };
+    options.iter().map(typed).collect()
 }
 
 /// The words of a line that needs no shell.
@@ -226,15 +202,9 @@ fn plain_words(line: &str) -> Result<Vec<String>, String> {
     let is_plain = match found.commands.as_slice() {
         [one] => {
             let texts = one.words.iter().map(|word| &word.text);
-            let is_known = one
-                .words
-                .iter()
-                .all(|word| !word.is_computed && !word.may_split);
-            is_known
-                && texts.eq(&words)
-                && one.outputs.is_empty()
-                && !one.in_background
-                && !one.is_nested
+            let is_known = |word: &Word| !word.is_computed && !word.may_split;
+            let is_simple = one.outputs.is_empty() && !one.in_background && !one.is_nested;
+            is_simple && texts.eq(&words) && one.words.iter().all(is_known)
         }
         _ => false,
     };

@@ -2,31 +2,24 @@
 //! show. Pure: nothing is run here, and there is no clock.
 
 mod figures;
-mod json;
 mod line;
 mod options;
-mod picture;
-mod planned;
+mod result;
 mod statistics;
 mod table;
 mod verdict;
 
 use berth_placement::{DeviceKind, Node, ObjectKind};
 
-use crate::Failure;
-use crate::args::in_one_line;
 use crate::lines::NoAnswer;
-use crate::plan;
-use crate::reader::{Reader, Unread};
-use crate::world::World;
-use figures::Figures;
+use crate::reader::Reader;
+use crate::{Failure, World, plan};
+use figures::{Figures, Placement};
 use options::About;
-use planned::Placement;
 
 pub use figures::Goal;
-pub use json::document;
 pub use line::TunedLine;
-pub use picture::svg;
+pub use result::{document, svg};
 pub use statistics::{Metric, Series, is_look};
 pub use table::{Runs, dry_run, measured};
 pub use verdict::{Verdict, verdict};
@@ -79,19 +72,12 @@ pub struct Candidates {
 /// Finds the lines to compare.
 ///
 /// # Errors
-/// A machine or file that cannot be read. Within: what is wrong with the line.
-pub fn candidates(
-    request: &Request<'_>,
-    world: &dyn World,
-) -> Result<Result<Candidates, NoAnswer>, Failure> {
-    let (today, mut reader) = match read(request, world) {
-        Ok(read) => read,
-        Err(why) => return Ok(Err(why)),
-    };
-    let mut question = match reader.line(request.line) {
-        Ok(question) => question,
-        Err(why) => return Ok(Err(no_answer(why))),
-    };
+/// [`NoAnswer`] with what is wrong with the line, and a machine or file that cannot be read.
+pub fn candidates(request: &Request<'_>, world: &dyn World) -> Result<Candidates, Failure> {
+    let today = TunedLine::read(request.line).map_err(NoAnswer::Usage)?;
+    let reader = Reader::new(request.place.clone(), world);
+    let mut reader = reader.map_err(NoAnswer::from)?;
+    let mut question = reader.line(request.line).map_err(NoAnswer::from)?;
     question.typed.near = "gpu".parse().ok();
     let on = plan::node(&question, world)?;
     let tried = match request.only.is_empty() {
@@ -103,38 +89,17 @@ pub fn candidates(
         goal: request.goal,
         place: request.place.clone(),
     };
-    let mut planner = planned::Planner {
+    let mut planner = figures::Planner {
         reader,
         on: &on,
         is_planned: request.is_planned,
     };
-    match planner.today(&today) {
-        Ok(today) => found.add(today),
-        Err(why) => return Ok(Err(why)),
-    }
+    found.add(planner.today(&today)?);
     for options in tried.iter().chain(request.also) {
-        match today.with(options) {
-            Ok(line) => found.add(planner.candidate(&line, options)),
-            Err(why) => return Ok(Err(NoAnswer::Usage(why))),
-        }
+        let line = today.with(options).map_err(NoAnswer::Usage)?;
+        found.add(planner.candidate(&line, options));
     }
-    Ok(Ok(found))
-}
-
-fn read<'a>(
-    request: &Request<'_>,
-    world: &'a dyn World,
-) -> Result<(TunedLine, Reader<'a>), NoAnswer> {
-    let today = TunedLine::read(request.line).map_err(NoAnswer::Usage)?;
-    let reader = Reader::new(request.place.clone(), world).map_err(no_answer)?;
-    Ok((today, reader))
-}
-
-fn no_answer(why: Unread) -> NoAnswer {
-    match why {
-        Unread::Line(why) => why,
-        Unread::Options(why) => NoAnswer::Usage(in_one_line(why)),
-    }
+    Ok(found)
 }
 
 /// What decides about the options to try.

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use berth_placement::sets::count::counted;
+use berth_placement::answer::quality::Range;
+use berth_placement::counted;
 
 use super::figures::Figures;
 use super::{Candidate, Candidates, Metric, Series, Verdict};
@@ -84,7 +85,7 @@ fn number(at: usize) -> String {
 }
 
 fn figures(one: &Candidate) -> Vec<String> {
-    let range = |[least, most]: [u32; 2]| match least == most {
+    let range = |Range { least, most }| match least == most {
         true => most.to_string(),
         false => format!("{least}-{most}"),
     };
@@ -93,10 +94,10 @@ fn figures(one: &Candidate) -> Vec<String> {
         [
             range(all.cpus_per_task),
             quality.shared_cores.to_string(),
-            quality.spanning_numa.to_string(),
+            quality.span_numa.to_string(),
             quality
                 .tasks_per_l3
-                .map_or("-".into(), |_| quality.spanning_l3.to_string()),
+                .map_or("-".into(), |_| quality.span_l3.to_string()),
             range(quality.tasks_per_numa),
             quality.idle_cores.to_string(),
         ]

@@ -5,13 +5,15 @@ mod env;
 mod tune;
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use berth_placement::SocketKind;
 use berth_srun::Release;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
+use berth_answer::args::{PlanArgs, SiteNodes, release, socket};
 use berth_answer::text;
 use clap::error::ErrorKind;
 
@@ -139,8 +141,8 @@ pub(crate) struct TopoArgs {
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
-    #[arg(long, value_name = "KIND", default_value = "package")]
-    pub socket: Socket,
+    #[arg(long, value_name = "KIND", default_value = "package", value_parser = socket())]
+    pub socket: SocketKind,
     /// Form of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: TopoFormat,
@@ -239,8 +241,8 @@ pub(crate) struct StatusArgs {
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
-    #[arg(long, value_name = "KIND", default_value = "package")]
-    pub socket: Socket,
+    #[arg(long, value_name = "KIND", default_value = "package", value_parser = socket())]
+    pub socket: SocketKind,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
@@ -324,8 +326,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub merge: Option<PathBuf>,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
-    #[arg(long, value_name = "KIND", default_value = "package")]
-    pub socket: Socket,
+    #[arg(long, value_name = "KIND", default_value = "package", value_parser = socket())]
+    pub socket: SocketKind,
     /// A program to run and to report on
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<String>,
@@ -339,12 +341,14 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let number = text
-        .parse()
-        .ok()
-        .filter(|number| (0.0..=86400.0).contains(number));
-    number.ok_or_else(|| "a number of seconds from 0 to 86400 is expected".into())
+fn seconds(text: &str) -> Result<f64, &'static str> {
+    let why = "a number of seconds from 0 to 86400 is expected";
+    number(text, 0.0..=86400.0).ok_or(why)
+}
+
+fn number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
+    let number = text.parse().ok();
+    number.filter(|number| range.contains(number))
 }
 
 /// The subcommand that was typed.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use berth_answer::args::PlanArgs;
 use berth_answer::tune::Goal;
 
-use super::StatusFormat;
+use super::{StatusFormat, number};
 
 const AFTER: &str = "Examples:
   berth tune --dry-run 'srun -n 4 -c 4 ./app'                   compare the plans alone
@@ -99,23 +99,16 @@ pub(crate) struct TuneRequest {
     pub format: StatusFormat,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text
-        .parse()
-        .ok()
-        .filter(|number| (0.001..=1e6).contains(number));
-    number.ok_or_else(|| "a number above 0 is expected".into())
+fn positive(text: &str) -> Result<f64, &'static str> {
+    number(text, 0.001..=1e6).ok_or("a number above 0 is expected")
 }
 
 /// The options of `berth plan` that say where a line runs.
 fn place() -> impl Iterator<Item = Arg> {
     let all = PlanArgs::augment_args(Command::new("place"));
     let is_place = |arg: &Arg| PLACE.contains(&arg.get_help_heading().unwrap_or_default());
-    all.get_arguments()
-        .filter(|arg| is_place(arg))
-        .cloned()
-        .collect::<Vec<_>>()
-        .into_iter()
+    let place = all.get_arguments().filter(|arg| is_place(arg));
+    place.cloned().collect::<Vec<_>>().into_iter()
 }
 
 impl Args for TuneArgs {

@@ -3,7 +3,7 @@
 //! In: the site's file of pools, and slurm.conf, where both can be read.
 
 use berth_site::pools::{Pool, SitePools};
-use berth_srun::conf::Config;
+use berth_srun::Config;
 
 use super::Checks;
 use super::Verdict::{self, Note, Wrong};

@@ -9,9 +9,8 @@ use berth_host::metrics::{self, Count, Metrics};
 use berth_host::state::DEFAULT_BASE;
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file, site_file};
-use berth_placement::Machine;
-use berth_placement::sets::count::{counted, either};
-use berth_site::announcement::Announcement;
+use berth_placement::{Machine, counted, either};
+use berth_site::Announcement;
 use nix::sys::statfs::statfs;
 use nix::unistd::{AccessFlags, Uid, access};
 

@@ -2,11 +2,10 @@
 //! others would wait.
 //! In: what slurmd has announced, and the node's partitions. Out: a note for the administrator.
 
-use berth_placement::sets::count::counted;
+use berth_answer::plan::most_of_pools;
+use berth_placement::counted;
 use berth_site::announcement::{AnnouncedPool, Announcement};
 use berth_srun::conf::OnNode;
-
-use berth_answer::pool_room;
 
 /// A pool whose partition lets more jobs start than fit in.
 pub(super) fn beyond(
@@ -19,7 +18,7 @@ pub(super) fn beyond(
         .iter()
         .find(|one| one.name == partition)?
         .max_cpus_per_node;
-    let room = cpus.min(pool_room::most(words));
+    let room = cpus.min(most_of_pools(words));
     let has = match limit {
         None => "no MaxCPUsPerNode".into(),
         Some(most) if most > room => format!("MaxCPUsPerNode={most}"),

@@ -15,16 +15,15 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
+use berth_answer::columns::write_rows;
+use berth_answer::json;
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use serde::Serialize;
 
 use crate::args::{DoctorArgs, StatusFormat};
 use crate::here::state::nodes_of;
-use crate::say;
-use crate::{Failure, exit_code};
-use berth_answer::columns::write_rows;
-use berth_answer::json;
+use crate::{Failure, exit_code, say};
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

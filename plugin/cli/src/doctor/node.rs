@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use berth_host::StateDir;
-use berth_host::announcement;
+use berth_host::{StateDir, announcement};
 use berth_placement::Machine;
-use berth_site::announcement::Announcement;
+use berth_site::Announcement;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
@@ -115,24 +114,15 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
 
 /// What was looked at to find slurmd. Only root sees which objects a process has loaded.
 fn sources(found: SlurmdStatus) -> String {
-    match (found, Uid::effective().is_root()) {
-        (SlurmdStatus::Nothing, _) => "all processes of root".into(),
-        (
-            SlurmdStatus::Running(pid)
-            | SlurmdStatus::WithoutBerth(pid)
-            | SlurmdStatus::Unannounced(pid),
-            true,
-        ) => {
-            format!("/proc/{pid}/stat, cmdline, exe, maps")
-        }
-        (
-            SlurmdStatus::Running(pid)
-            | SlurmdStatus::WithoutBerth(pid)
-            | SlurmdStatus::Unannounced(pid),
-            false,
-        ) => {
-            format!("/proc/{pid}/stat, cmdline")
-        }
+    let pid = match found {
+        SlurmdStatus::Nothing => return "all processes of root".into(),
+        SlurmdStatus::Running(pid)
+        | SlurmdStatus::WithoutBerth(pid)
+        | SlurmdStatus::Unannounced(pid) => pid,
+    };
+    match Uid::effective().is_root() {
+        true => format!("/proc/{pid}/stat, cmdline, exe, maps"),
+        false => format!("/proc/{pid}/stat, cmdline"),
     }
 }
 

@@ -4,8 +4,8 @@
 
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_placement::controller::select::ClusterNode;
-use berth_placement::sets::count::counted;
-use berth_site::announcement::Announcement;
+use berth_placement::counted;
+use berth_site::Announcement;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};

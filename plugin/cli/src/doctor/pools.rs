@@ -2,9 +2,8 @@
 //! anything keeps a pool's tasks on their CPUs.
 
 use berth_host::StateDir;
-use berth_placement::SiteConfine;
-use berth_placement::sets::count::counted;
-use berth_site::announcement::Announcement;
+use berth_placement::{SiteConfine, counted};
+use berth_site::Announcement;
 use berth_site::pools::SitePools;
 
 use super::Checks;

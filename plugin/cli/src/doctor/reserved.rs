@@ -2,7 +2,7 @@
 
 use berth_placement::controller::select::Specialised;
 use berth_placement::{CpuSet, Machine, SocketKind};
-use berth_site::announcement::Announcement;
+use berth_site::Announcement;
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well};

@@ -19,34 +19,24 @@ const DAY: u64 = 24 * HOUR;
 /// Checks the file of a state directory, and one that was put where nobody looks.
 pub(super) fn check(checks: &mut Checks, base: &Path) {
     let off = base.join(OFF);
-    match fs::symlink_metadata(&off) {
+    let (verdict, text) = match fs::symlink_metadata(&off) {
         Ok(found) => {
             let age = found.modified().ok().map(age).unwrap_or_default();
-            checks.add(
-                Note,
-                "switch",
-                format!(
-                    "the file {} switches berth off{age}; remove it to switch berth on again{}",
-                    off.display(),
-                    lifetime(base)
-                ),
-                off.display(),
+            let (off, lifetime) = (off.display(), lifetime(base));
+            let text = format!(
+                "the file {off} switches berth off{age}; remove it to switch berth on again{lifetime}"
             );
+            (Note, text)
         }
-        Err(_) => checks.add(Well, "switch", "berth is not switched off", off.display()),
-    }
+        Err(_) => (Well, "berth is not switched off".into()),
+    };
+    checks.add(verdict, "switch", text, off.display());
     let usual = Path::new(DEFAULT_BASE).join(OFF);
     if usual != off && usual.exists() {
-        checks.add(
-            Note,
-            "switch",
-            format!(
-                "the file {} does nothing for this node: its slurmd looks for {}",
-                usual.display(),
-                off.display()
-            ),
-            usual.display(),
-        );
+        let (usual, off) = (usual.display(), off.display());
+        let text =
+            format!("the file {usual} does nothing for this node: its slurmd looks for {off}");
+        checks.add(Note, "switch", text, usual);
     }
 }
 

@@ -1,9 +1,14 @@
-//! The statements of each mode: which variables there are, their names and their order.
+//! The statements of each mode: which variables there are, their names and their order. The JSON document has the
+//! same values.
 
-use super::facts::{Facts, Host};
+use berth_answer::text;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::gather::{Facts, Host};
+use crate::Failure;
 use crate::args::EnvMode;
 use crate::here::scontrol::gres;
-use berth_answer::text;
 
 /// A statement in no shell's words yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +35,7 @@ pub(super) fn of(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Vec<State
     let mut all: Vec<_> = names
         .enumerate()
         .map(|(at, name)| {
-            let mut values = hosts.iter().map(|host| host[at].1.clone());
+            let mut values = hosts.iter().map(|host| shown(&host[at].1));
             let name = format!("{prefix}{name}");
             match only {
                 Some(_) => Statement::Scalar(name, values.next().unwrap_or_default()),
@@ -39,7 +44,9 @@ pub(super) fn of(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Vec<State
         })
         .collect();
     let scalars = of_job(facts).into_iter();
-    all.extend(scalars.map(|(name, value)| Statement::Scalar(format!("{prefix}{name}"), value)));
+    all.extend(
+        scalars.map(|(name, value)| Statement::Scalar(format!("{prefix}{name}"), shown(&value))),
+    );
     if mode == EnvMode::Prolog {
         all.extend(log(facts, only).into_iter().map(Statement::Echo));
     }
@@ -47,55 +54,65 @@ pub(super) fn of(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Vec<State
 }
 
 /// A host's values by name; an empty text where it has none.
-fn of_host(host: &Host) -> [(&'static str, String); 11] {
+fn of_host(host: &Host) -> [(&'static str, Value); 11] {
     let numbers = |name: &str| {
         let numbers = host
             .indices(name)
             .into_iter()
             .map(|number| number.to_string());
-        numbers.collect::<Vec<_>>().join(" ")
+        numbers.collect::<Vec<_>>().join(" ").into()
     };
     [
-        ("HOSTS", host.name.clone()),
-        ("NTASKS", known(host.task_count)),
-        ("NCPUS", host.cpu_count.to_string()),
-        ("CPUS", host.cpus.to_string()),
-        ("CORES", host.cores.to_string()),
-        ("MEM", known(host.memory)),
-        ("MEMLIMIT", known(host.memory_limit)),
-        ("SWAPLIMIT", known(host.swap_limit)),
+        ("HOSTS", host.name.as_str().into()),
+        ("NTASKS", number(host.task_count)),
+        ("NCPUS", host.cpu_count.into()),
+        ("CPUS", host.cpus.to_string().into()),
+        ("CORES", host.cores.to_string().into()),
+        ("MEM", number(host.memory)),
+        ("MEMLIMIT", number(host.memory_limit)),
+        ("SWAPLIMIT", number(host.swap_limit)),
         ("GPU", numbers("gpu")),
         ("NIC", numbers("nic")),
-        ("GRES", gres::text(&host.gres)),
+        ("GRES", gres::text(&host.gres).into()),
     ]
 }
 
 /// The job's values by name.
-fn of_job(facts: &Facts) -> Vec<(&'static str, String)> {
+fn of_job(facts: &Facts) -> Vec<(&'static str, Value)> {
     let job = &facts.job;
     let (array, task) = job.array.unzip();
     let (het, component) = job.component.unzip();
     vec![
-        ("JOB_ID", job.id.to_string()),
-        ("JOB_ARRAY_ID", known(array)),
-        ("JOB_ARRAY_TASK", known(task)),
-        ("JOB_HET_ID", known(het)),
-        ("JOB_HET_OFFSET", known(component)),
-        ("JOB_NAME", job.name.clone()),
-        ("JOB_USER", job.user.clone()),
-        ("JOB_UID", job.uid.to_string()),
-        ("JOB_ACCOUNT", job.account.clone()),
-        ("JOB_PARTITION", job.partition.clone()),
-        ("JOB_QOS", job.qos.clone()),
-        ("JOB_RESERVATION", job.reservation.clone()),
-        ("JOB_MAXRT", known(job.most_seconds())),
-        ("JOB_NHOSTS", facts.hosts.len().to_string()),
-        ("JOB_NTASKS", known(job.tasks)),
+        ("JOB_ID", job.id.into()),
+        ("JOB_ARRAY_ID", number(array)),
+        ("JOB_ARRAY_TASK", number(task)),
+        ("JOB_HET_ID", number(het)),
+        ("JOB_HET_OFFSET", number(component)),
+        ("JOB_NAME", job.name.as_str().into()),
+        ("JOB_USER", job.user.as_str().into()),
+        ("JOB_UID", job.uid.into()),
+        ("JOB_ACCOUNT", job.account.as_str().into()),
+        ("JOB_PARTITION", job.partition.as_str().into()),
+        ("JOB_QOS", job.qos.as_str().into()),
+        ("JOB_RESERVATION", job.reservation.as_str().into()),
+        ("JOB_MAXRT", number(job.most_seconds())),
+        ("JOB_NHOSTS", facts.hosts.len().into()),
+        ("JOB_NTASKS", number(job.tasks)),
     ]
 }
 
-fn known(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
+/// A number, or null where it is not known.
+fn number(value: Option<impl Into<u64>>) -> Value {
+    value.map_or(Value::Null, |value| value.into().into())
+}
+
+/// A value in a statement; nothing where it is not known.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        number => number.to_string(),
+    }
 }
 
 /// Lines for the log. Texts that a user chooses are not in them.
@@ -114,6 +131,7 @@ fn log(facts: &Facts, only: Option<&Host>) -> Vec<String> {
     };
     let of_host = |host: &Host| {
         let known = of_host(host).into_iter().skip(1);
+        let known = known.map(|(name, value)| (name, shown(&value)));
         let known = known.filter(|(_, value)| !value.is_empty());
         let words = known.map(|(name, value)| format!("{name}={value}"));
         format!(
@@ -127,4 +145,42 @@ fn log(facts: &Facts, only: Option<&Host>) -> Vec<String> {
     lines
         .map(|line| text::one_line(&line).replace('\\', "/"))
         .collect()
+}
+
+#[derive(Serialize)]
+struct Document {
+    mode: &'static str,
+    job: Map<String, Value>,
+    hosts: Vec<Map<String, Value>>,
+}
+
+/// The document, with the same values in the same order as the statements.
+pub(super) fn json(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Result<String, Failure> {
+    let hosts = match only {
+        Some(host) => std::slice::from_ref(host),
+        None => &facts.hosts,
+    };
+    let document = Document {
+        mode: match mode {
+            EnvMode::Prolog => "prolog",
+            EnvMode::Epilog => "epilog",
+            EnvMode::Userenv => "userenv",
+        },
+        job: fields(of_job(facts)),
+        hosts: hosts.iter().map(|host| fields(of_host(host))).collect(),
+    };
+    let mut json = Vec::new();
+    berth_answer::json::write_all(&mut json, "berth-env", &document)?;
+    Ok(String::from_utf8_lossy(&json).into_owned())
+}
+
+fn fields(all: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
+    let field = |(name, value)| match name {
+        "HOSTS" => ("host".into(), value),
+        name => (
+            name.strip_prefix("JOB_").unwrap_or(name).to_lowercase(),
+            value,
+        ),
+    };
+    all.into_iter().map(field).collect()
 }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use berth_host::StateDir;
-use berth_host::announcement;
+use berth_host::{StateDir, announcement};
 
 use super::state::{self, nodes_of};
 use crate::child::{Trouble, run};

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use berth_answer::world::{ClusterConfig, LIVE};
 use berth_site::plugstack::PlugstackLine;
-use berth_srun::conf::Config;
+use berth_srun::Config;
 
-use super::conf;
 use super::{child, state};
 
 /// Ten thousand nodes have less.
@@ -48,9 +47,9 @@ pub(crate) fn plugstack(text: &str, config: &Config) -> Option<Arc<PlugstackLine
         LIVE => place_shown(named, config),
         path => Path::new(path)
             .parent()
-            .map(|folder| conf::place(named, folder)),
+            .map(|folder| state::place(named, folder)),
     };
-    let found = found.and_then(|path| conf::line(&path)).map(Arc::new);
+    let found = found.and_then(|path| state::line(&path)).map(Arc::new);
     LINES.with_borrow_mut(|lines| lines.insert(text.into(), found.clone()));
     found
 }
@@ -63,7 +62,7 @@ fn place_shown(named: Option<&Path>, config: &Config) -> Option<PathBuf> {
     }
     let shown = config.slurm_conf.iter().map(PathBuf::from);
     let beside = shown.chain(state::confs());
-    let mut places = beside.filter_map(|conf| Some(conf::place(None, conf.parent()?)));
+    let mut places = beside.filter_map(|conf| Some(state::place(None, conf.parent()?)));
     places.find(|path| path.is_file())
 }
 

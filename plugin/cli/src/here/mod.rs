@@ -3,16 +3,14 @@
 
 mod child;
 pub(crate) mod cluster;
-pub(crate) mod conf;
 pub(crate) mod job;
-mod node;
 pub(crate) mod scontrol;
 pub(crate) mod state;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use berth_answer::topo::Known;
@@ -25,7 +23,7 @@ use berth_site::cpusets::{Site, SiteCpusets};
 use berth_srun::Release;
 
 use crate::args::Devices;
-use crate::{Failure, Unreadable, devices};
+use crate::{Failure, Unreadable, discover};
 
 /// The most that a program prints as its version.
 const MOST_OF_A_VERSION: u64 = 1 << 12;
@@ -33,48 +31,42 @@ const MOST_OF_A_VERSION: u64 = 1 << 12;
 /// The node of this host that berth serves, if any; with several slurmds the one of this job, or the
 /// first by name.
 pub(crate) fn node() -> Option<Arc<BerthNode>> {
-    static NODE: OnceLock<Option<Arc<BerthNode>>> = OnceLock::new();
-    NODE.get_or_init(|| node::find().map(Arc::new)).clone()
+    static NODE: LazyLock<Option<Arc<BerthNode>>> =
+        LazyLock::new(|| job::found_node().map(Arc::new));
+    NODE.clone()
 }
 
 /// The job that this process runs in, if any.
 pub(crate) fn job() -> Option<Arc<OwnJob>> {
-    static JOB: OnceLock<Option<Arc<OwnJob>>> = OnceLock::new();
-    JOB.get_or_init(|| job::find(node().as_deref()).map(Arc::new))
-        .clone()
+    static JOB: LazyLock<Option<Arc<OwnJob>>> =
+        LazyLock::new(|| job::find(node().as_deref()).map(Arc::new));
+    JOB.clone()
 }
 
 /// The time until a job must end, by slurmctld; none if it has no limit or there is no answer.
 pub(crate) fn time_left(job: u32) -> Option<Duration> {
-    let words = ["-h", "-o", "%L", "-j", &job.to_string()];
-    let text = child::output("squeue", &words, MOST_OF_A_VERSION).ok()?;
-    scontrol::seconds(text.trim()).map(Duration::from_secs)
+    scontrol::seconds(squeue("%L", job)?.trim()).map(Duration::from_secs)
+}
+
+fn squeue(field: &str, job: u32) -> Option<String> {
+    let words = ["-h", "-o", field, "-j", &job.to_string()];
+    child::output("squeue", &words, MOST_OF_A_VERSION).ok()
 }
 
 /// Whether slurmctld says that a job is no longer running; none if there is no answer.
 pub(crate) fn is_over(job: u32) -> Option<bool> {
-    let words = ["-h", "-o", "%T", "-j", &job.to_string()];
-    let text = child::output("squeue", &words, MOST_OF_A_VERSION).ok()?;
-    Some(!text.contains("RUNNING"))
-}
-
-/// That job's GPUs on this node.
-fn gpus(job: &OwnJob) -> Result<GpusOfJob, String> {
-    static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();
-    GPUS.get_or_init(|| job::gpus(job, node().as_deref()))
-        .clone()
+    Some(!squeue("%T", job)?.contains("RUNNING"))
 }
 
 /// The variables of this process.
 fn environment() -> Arc<HashMap<String, String>> {
-    static ALL: OnceLock<Arc<HashMap<String, String>>> = OnceLock::new();
-    let all = || {
+    static ALL: LazyLock<Arc<HashMap<String, String>>> = LazyLock::new(|| {
         let texts = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         Arc::new(texts.collect())
-    };
-    ALL.get_or_init(all).clone()
+    });
+    ALL.clone()
 }
 
 /// This host, for the questions of `berth plan` and `berth tune`: they are about the place where they are typed.
@@ -126,13 +118,15 @@ impl World for Host {
     fn machine(&self, machine: &str, with_devices: bool) -> Result<Machine, Failure> {
         let mut found = discovered(machine)?;
         if with_devices {
-            found = devices::add(found, Devices::Sysfs);
+            found = discover::add(found, Devices::Sysfs);
         }
         Ok(found.machine)
     }
 
     fn gpus(&self, job: &OwnJob) -> Result<GpusOfJob, String> {
-        gpus(job)
+        static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();
+        let gpus = GPUS.get_or_init(|| job::gpus(job, node().as_deref()));
+        gpus.clone()
     }
 
     /// The installed one; slurmd answers without a configuration too.

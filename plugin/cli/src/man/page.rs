@@ -1,5 +1,6 @@
 //! One man page of the command, as man(7) has it. In: clap's definition. Out: roff.
 
+use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
@@ -16,16 +17,18 @@ pub(super) fn render(command: &Command, name: &str) -> String {
         "TH",
         [&*name.to_uppercase(), "1", DATE, &release, "User Commands"],
     );
-    let about = command
-        .get_about()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let about = plain(command.get_about());
     page.control("SH", ["NAME"]);
     page.text([roman(format!("{name} - {}", first_small(&about)))]);
     synopsis(&mut page, command, name);
     page.control("SH", ["DESCRIPTION"]);
-    let long = command.get_long_about().map(ToString::to_string);
-    sentences(&mut page, &long.unwrap_or_else(|| format!("{about}.")));
+    sentences(
+        &mut page,
+        &match command.get_long_about() {
+            Some(long) => long.to_string(),
+            None => format!("{about}."),
+        },
+    );
     let text = After::of(command);
     if !text.sentences.is_empty() {
         page.control("PP", []);
@@ -54,12 +57,14 @@ fn ascii(text: &str) -> String {
     text.replace('…', "...").replace('×', "x")
 }
 
+/// clap's text without its styles.
+fn plain(text: Option<&StyledStr>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
+}
+
 fn first_small(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_lowercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_lowercase() + rest
 }
 
 fn synopsis(page: &mut Roff, command: &Command, name: &str) {
@@ -70,15 +75,13 @@ fn synopsis(page: &mut Roff, command: &Command, name: &str) {
     }
     line.extend([roman(" ["), italic("OPTION"), roman("]...")]);
     for arg in command.get_positionals().filter(|arg| !arg.is_hide_set()) {
-        let (open, close) = if arg.is_required_set() {
-            ("", "")
-        } else {
-            ("[", "]")
+        let (open, close) = match arg.is_required_set() {
+            true => ("", ""),
+            false => ("[", "]"),
         };
         let dashes = if arg.is_last_set() { "-- " } else { "" };
-        line.push(roman(format!(" {open}{dashes}")));
-        line.push(italic(value_name(arg)));
-        line.push(roman(close));
+        let open = roman(format!(" {open}{dashes}"));
+        line.extend([open, italic(value_name(arg)), roman(close)]);
     }
     page.text(line);
 }
@@ -101,34 +104,26 @@ fn subcommands(page: &mut Roff, command: &Command) {
     }
     page.control("SH", ["COMMANDS"]);
     for sub in subs {
-        let about = sub.get_about().map(ToString::to_string);
         let name = vec![bold(format!("berth-{}", sub.get_name())), roman("(1)")];
-        entry(page, name, &(about.unwrap_or_default() + "."));
+        entry(page, name, &(plain(sub.get_about()) + "."));
     }
 }
 
 /// Every option that is not hidden, under its heading.
 fn options(page: &mut Roff, command: &Command) {
-    let args: Vec<&Arg> = command
-        .get_arguments()
-        .filter(|arg| !arg.is_hide_set())
-        .collect();
+    let shown = || command.get_arguments().filter(|arg| !arg.is_hide_set());
     page.control("SH", ["OPTIONS"]);
-    let mut headings: Vec<Option<&str>> = args.iter().map(|arg| arg.get_help_heading()).collect();
     let mut seen = Vec::new();
-    headings.retain(|heading| {
-        !seen.contains(heading) && {
-            seen.push(*heading);
-            true
+    for heading in shown().map(Arg::get_help_heading) {
+        if seen.contains(&heading) {
+            continue;
         }
-    });
-    for heading in headings {
+        seen.push(heading);
         if let Some(heading) = heading {
             page.control("SS", [heading]);
         }
-        for arg in args.iter().filter(|arg| arg.get_help_heading() == heading) {
-            option(page, arg);
-        }
+        let below = shown().filter(|arg| arg.get_help_heading() == heading);
+        below.for_each(|arg| option(page, arg));
     }
 }
 
@@ -140,43 +135,30 @@ fn entry(page: &mut Roff, name: Vec<Inline>, meaning: &str) {
 }
 
 fn option(page: &mut Roff, arg: &Arg) {
-    let values = values_of(arg.get_id().as_str());
-    let text = arg
-        .get_long_help()
-        .or(arg.get_help())
-        .map(ToString::to_string);
-    let text = text.unwrap_or_default();
+    let text = plain(arg.get_long_help().or(arg.get_help()));
     // The values of the long help follow as a list.
     let text = text.split("\n\nValues:").next().unwrap_or_default();
     entry(page, names(arg), &sentence(&text.replace("\n\n", " ")));
-    let defaults = arg
-        .get_default_values()
-        .iter()
-        .map(|value| value.to_string_lossy());
-    let defaults: Vec<_> = defaults.collect();
-    if !defaults.is_empty() && arg.get_action().takes_values() {
+    let takes_values = arg.get_action().takes_values();
+    let defaults = arg.get_default_values().iter();
+    let defaults: Vec<_> = defaults.map(|value| value.to_string_lossy()).collect();
+    if !defaults.is_empty() && takes_values {
         page.text([roman(format!("The default is {}.", defaults.join(" ")))]);
     }
-    let mut list: Vec<(String, &str, String)> = values
-        .iter()
-        .map(|value| (value.word.into(), value.rest, value.meaning.into()))
-        .collect();
-    if list.is_empty() && arg.get_action().takes_values() {
-        list = arg
-            .get_possible_values()
-            .iter()
-            .map(|value| {
-                let help = value.get_help().map(ToString::to_string);
-                (value.get_name().into(), "", help.unwrap_or_default())
-            })
-            .collect();
-    }
-    if list.iter().all(|(_, _, meaning)| meaning.is_empty()) && !list.is_empty() {
-        let words: Vec<_> = list.into_iter().map(|(word, ..)| word).collect();
-        page.text([roman(format!("The values are {}.", words.join(", ")))]);
-        return;
+    let described = values_of(arg.get_id().as_str()).into_iter();
+    let described = described.map(|one| (one.word.to_string(), one.rest, one.meaning.to_string()));
+    let mut list: Vec<_> = described.collect();
+    if list.is_empty() && takes_values {
+        let known = arg.get_possible_values().into_iter();
+        let known = known.map(|one| (one.get_name().into(), "", plain(one.get_help())));
+        list = known.collect();
     }
     if list.is_empty() {
+        return;
+    }
+    if list.iter().all(|(_, _, meaning)| meaning.is_empty()) {
+        let words: Vec<_> = list.into_iter().map(|(word, ..)| word).collect();
+        page.text([roman(format!("The values are {}.", words.join(", ")))]);
         return;
     }
     page.control("RS", []);
@@ -199,22 +181,15 @@ fn names(arg: &Arg) -> Vec<Inline> {
     if all.is_empty() {
         return vec![italic(value_name(arg))];
     }
-    if arg.get_action().takes_values()
-        && arg
-            .get_num_args()
-            .is_some_and(|count| count.max_values() > 0)
-    {
-        let value = value_name(arg);
-        if arg.is_require_equals_set() {
-            all.extend([roman("[="), italic(value), roman("]")]);
-        } else if arg
-            .get_num_args()
-            .is_some_and(|count| count.min_values() == 0)
-        {
-            all.extend([roman(" ["), italic(value), roman("]")]);
-        } else {
-            all.extend([roman(" "), italic(value)]);
-        }
+    let count = arg.get_num_args().unwrap_or_default();
+    if !arg.get_action().takes_values() || count.max_values() == 0 {
+        return all;
+    }
+    let value = italic(value_name(arg));
+    match (arg.is_require_equals_set(), count.min_values()) {
+        (true, _) => all.extend([roman("[="), value, roman("]")]),
+        (_, 0) => all.extend([roman(" ["), value, roman("]")]),
+        _ => all.extend([roman(" "), value]),
     }
     all
 }
@@ -250,8 +225,7 @@ struct After {
 
 impl After {
     fn of(command: &Command) -> Self {
-        let text = command.get_after_help().map(ToString::to_string);
-        let text = text.unwrap_or_default();
+        let text = plain(command.get_after_help());
         let (examples, rest): (Vec<_>, Vec<_>) =
             text.lines().partition(|line| line.starts_with("  "));
         let rest = rest.into_iter().filter(|line| *line != "Examples:");

@@ -7,11 +7,11 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use berth_answer::args::{Format, PlanArgs, in_one_line};
+use berth_answer::args::{Format, PlanArgs};
+use berth_answer::lines::NoAnswer;
 use berth_answer::plan::{self, Answer};
-use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Fact, Failure, Unreadable, check, text};
+use berth_answer::{Fact, Failure, Question, Unreadable, check, text};
 use berth_placement::Node;
 
 use super::{as_line, typed_words};
@@ -121,8 +121,5 @@ fn key(args: &Question) -> (String, String) {
 
 /// A reason in one line: clap's own text is without its usage reminder.
 fn reason(why: Unread) -> String {
-    match why {
-        Unread::Options(why) => in_one_line(why),
-        Unread::Line(why) => text::short(&why.to_string()).into_owned(),
-    }
+    text::short(&NoAnswer::from(why).to_string()).into_owned()
 }

@@ -10,9 +10,8 @@ use std::process::ExitCode;
 use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::lines::NoAnswer;
 use berth_answer::plan::{Answer, PlannedStep};
-use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Failure, check, lines, plan, reader};
+use berth_answer::{Failure, Question, check, lines, plan, reader};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -31,10 +30,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         Ok(question) => question,
         Err(Unread::Options(why)) => shortened(why).exit(),
         Err(Unread::Line(NoAnswer::Usage(why))) => usage(&why).exit(),
-        Err(Unread::Line(why)) => {
-            say::failed(&why.to_string());
-            return Ok(ExitCode::FAILURE);
-        }
+        Err(Unread::Line(why)) => return Err(why.into()),
     };
     let on = plan::node(&question, &HOST)?;
     let answered = check::answer(&question, &on, &HOST).map_err(|why| {

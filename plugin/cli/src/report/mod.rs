@@ -4,7 +4,6 @@
 
 mod gather;
 mod identity;
-mod meeting;
 mod read;
 mod show;
 mod threads;
@@ -17,9 +16,8 @@ use std::time::Duration;
 
 use berth_answer::columns::write_rows;
 
-use crate::args::{ReportArgs, ReportFormat};
-use crate::say;
-use crate::{Failure, Unreadable};
+use crate::args::ReportArgs;
+use crate::{Failure, Unreadable, say};
 use gather::{Gathered, gather};
 use identity::Identity;
 use show::{Row, rows};
@@ -90,11 +88,6 @@ fn exit_code(status: ExitStatus) -> ExitCode {
     let signal = status.signal().map(|signal| 128 + signal);
     let code = status.code().or(signal).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))
-}
-
-/// Formats that berth itself reads again.
-fn is_json(args: &ReportArgs) -> bool {
-    args.format == ReportFormat::Json
 }
 
 /// Runs it.

@@ -59,23 +59,15 @@ pub(crate) struct Task {
 impl Task {
     /// How it differs from its plan.
     pub(crate) fn deviations(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some(planned) = self
+        let has = self.memory.split(' ').nth(1).unwrap_or_default();
+        let cpus = self
             .planned_cpus
-            .as_ref()
-            .filter(|_| !self.has_planned_cpus())
-        {
-            found.push(format!("planned CPUs {planned}"));
-        }
-        let memory = self.memory.split(' ').nth(1).unwrap_or_default();
-        if let Some(planned) = self
-            .planned_memory
-            .as_ref()
-            .filter(|nodes| *nodes != memory)
-        {
-            found.push(format!("planned memory {planned}"));
-        }
-        found
+            .iter()
+            .filter(|_| !self.has_planned_cpus());
+        let memory = self.planned_memory.iter().filter(|nodes| *nodes != has);
+        let cpus = cpus.map(|planned| format!("planned CPUs {planned}"));
+        let memory = memory.map(|planned| format!("planned memory {planned}"));
+        cpus.chain(memory).collect()
     }
 
     /// A program may bind its threads more narrowly; outside of the plan none may be.

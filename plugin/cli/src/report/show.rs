@@ -1,19 +1,16 @@
 //! A node's block: one row per task, with its place in the machine. srun mixes the lines of several
 //! nodes, but no line within itself: each says whose it is.
 
+use berth_answer::columns::write_rows;
+use berth_answer::parents::Parents;
 use berth_discover::{Source, discover};
-use berth_placement::CpuSet;
-use berth_placement::sets::count::counted;
+use berth_placement::{CpuSet, counted};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
-use super::is_json;
 use super::read::Task;
-use crate::args::ReportArgs;
+use crate::args::{ReportArgs, ReportFormat};
 use crate::say;
-use berth_answer::columns::write_rows;
-use berth_answer::parents::Parents;
-use berth_answer::plan::socket_kind;
 
 /// What the tasks of a node have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +68,7 @@ impl Node {
         let Ok(found) = discover(&Source::Live) else {
             return;
         };
-        let parents = Parents::new(&found.machine, socket_kind(args.socket));
+        let parents = Parents::new(&found.machine, args.socket);
         for row in &mut self.tasks {
             let cpus = CpuSet::from_list(&row.task.cpus).unwrap_or_default();
             [row.sockets, row.numa_nodes, row.cores] = parents.of(&cpus);
@@ -138,7 +135,7 @@ fn plan_text(task: &Task) -> String {
 pub(crate) fn text(args: &ReportArgs, node: &Node) -> String {
     let mut node = node.clone();
     node.locate(args);
-    if !is_json(args) {
+    if args.format != ReportFormat::Json {
         return node.table();
     }
     let line = |row: &Row| serde_json::to_string(row).unwrap_or_default() + "\n";

@@ -4,9 +4,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use berth_host::StateDir;
-use berth_host::announcement;
-use berth_host::machine_file;
+use berth_answer::json;
+use berth_host::{StateDir, announcement, machine_file};
 use berth_placement::strategy::cpuset::most_of_radius;
 use berth_placement::{CpuSet, Machine, Node};
 use berth_site::announcement::{Announcement, StaticCpuset};
@@ -14,10 +13,8 @@ use nix::sys::utsname::uname;
 use serde::Serialize;
 
 use super::free;
-use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::say;
-use berth_answer::json;
+use crate::{Failure, say};
 
 /// One node. JSON has all of it.
 #[derive(Serialize)]

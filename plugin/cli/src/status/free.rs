@@ -4,7 +4,7 @@ use berth_host::cgroup::{Mounts, Place, jobs, scopes};
 use berth_host::ledger::{look, public};
 use berth_host::{StateDir, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
-use berth_site::announcement::Announcement;
+use berth_site::Announcement;
 use nix::unistd::Uid;
 
 use super::MOST;
@@ -59,13 +59,9 @@ fn processes() -> impl Iterator<Item = i32> {
 /// The CPUs in the ledger. Root alone reads it; everybody reads which cores are in use.
 fn in_ledger(dir: &StateDir, machine: &Machine, kind: SocketKind) -> Result<CpuSet, Failure> {
     if Uid::effective().is_root() {
-        let mut used = CpuSet::new();
         let entries = look(dir)?;
-        entries
-            .iter()
-            .filter(|entry| !entry.pool)
-            .for_each(|entry| used.insert_all(&entry.cpus));
-        return Ok(used);
+        let bound = entries.iter().filter(|entry| !entry.pool);
+        return Ok(bound.flat_map(|entry| entry.cpus.iter()).collect());
     }
     let path = dir.path().join(public::NAME);
     let Ok(bytes) = trusted_file::read(&path, MOST) else {

@@ -7,7 +7,6 @@ mod free;
 mod live;
 mod pools;
 
-use berth_placement::sets::count::counted;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -15,21 +14,18 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use berth_host::announcement;
+use berth_answer::json;
 use berth_host::ledger::{Entry, Kind, look, public};
 use berth_host::metrics::{Facts, Metrics, State, text};
-use berth_host::{StateDir, machine_file, trusted_file};
-use berth_placement::{CpuSet, Machine, SocketKind};
+use berth_host::{StateDir, announcement, machine_file, trusted_file};
+use berth_placement::{CpuSet, Machine, SocketKind, counted};
 use nix::unistd::{Uid, User};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::here::state;
-use crate::say;
-use berth_answer::json;
-use berth_answer::plan::socket_kind;
+use crate::{Failure, say};
 
 /// The terminal's sequence to clear the screen and go to the top.
 const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
@@ -100,7 +96,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     if args.metrics {
         return Ok(out.write_all(metrics(&base, &nodes)?.as_bytes())?);
     }
-    let kind = socket_kind(args.socket);
+    let kind = args.socket;
     let (mut told, mut everybody) = (Vec::new(), Vec::new());
     for name in nodes {
         let dir = StateDir::new(&base, &name)?;
@@ -151,14 +147,9 @@ fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Resul
     let mut entries = look(dir)?;
     entries.retain(|entry| !entry.pool && job.is_none_or(|job| entry.step.job == job));
     entries.sort_by_key(|entry| (entry.step.job, entry.step.step));
-    let mut used = CpuSet::new();
-    let mut held = CpuSet::new();
-    for entry in &entries {
-        used.insert_all(&entry.cpus);
-        if entry.cpuset.is_some() {
-            held.insert_all(&entry.cpus);
-        }
-    }
+    let used: CpuSet = entries.iter().flat_map(|entry| entry.cpus.iter()).collect();
+    let held = entries.iter().filter(|entry| entry.cpuset.is_some());
+    let held: CpuSet = held.flat_map(|entry| entry.cpus.iter()).collect();
     Ok(Node {
         node: name.into(),
         m_topology: machine.topology_string(kind),

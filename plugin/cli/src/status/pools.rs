@@ -6,18 +6,16 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use berth_host::announcement;
+use berth_answer::json;
 use berth_host::ledger::{Entry, look};
-use berth_host::{StateDir, ledger};
+use berth_host::{StateDir, announcement, ledger};
 use berth_site::announcement::{AnnouncedPool, Announcement};
 use nix::unistd::Uid;
 use serde::Serialize;
 
 use super::live::{Live, rounded};
-use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::say;
-use berth_answer::json;
+use crate::{Failure, say};
 
 /// What the kernel does not count.
 const UNKNOWN: &str = "unknown";
@@ -97,26 +95,25 @@ fn rows(node: &str, words: &Announcement, seen: Option<&PoolUse>) -> Vec<Row> {
     let row = |pool: &AnnouncedPool| {
         let pair = (pool.name.as_str(), words.threads_of_cpu());
         let its = seen.map(|seen| of_pool(&seen.entries, pair));
-        let owned = its
-            .as_ref()
-            .map(|its| its.running.iter().map(|(_, cpus)| cpus).sum());
-        let jobs: Option<Vec<u32>> = its
-            .as_ref()
-            .map(|its| its.running.iter().map(|(job, _)| *job).collect());
+        let running = its.as_ref().map(|its| its.running.iter());
+        let jobs: Option<Vec<_>> = running
+            .clone()
+            .map(|all| all.map(|(job, _)| *job).collect());
         let live = seen.map(|seen| &seen.live);
         let delivered = |job: &u32| live?.delivered.get(job).copied().flatten().map(rounded);
         let others = live.and_then(|live| live.others);
+        let sum = live
+            .zip(jobs.as_ref())
+            .and_then(|(live, jobs)| live.sum(jobs));
         Row {
             node: node.into(),
             pool: pool.name.clone(),
             partition: pool.partition.clone(),
             cpus: pool.cpus,
-            owned,
+            owned: running.map(|all| all.map(|(_, cpus)| cpus).sum()),
             weight: weights.of_job(pool.weight, pool.cpus),
             others: weights.others,
-            delivered: live
-                .zip(jobs.as_ref())
-                .and_then(|(live, jobs)| live.sum(jobs).map(rounded)),
+            delivered: sum.map(rounded),
             job_delivered: jobs
                 .as_ref()
                 .map(|jobs| jobs.iter().map(delivered).collect()),

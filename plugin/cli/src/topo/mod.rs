@@ -7,17 +7,16 @@ mod table;
 use std::io::Write;
 use std::process::ExitCode;
 
+use berth_answer::json;
+use berth_answer::picture::svg::{self, Caption};
+use berth_answer::picture::{self as pictures, Picture};
+use berth_answer::topo::{Apart, Document, Known};
 use berth_discover::Discovered;
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
-use crate::{Failure, devices, here, say};
-use berth_answer::json;
-use berth_answer::picture::svg::{self, Caption};
-use berth_answer::picture::{self as pictures, Picture};
-use berth_answer::plan::socket_kind;
-use berth_answer::topo::{Apart, Document, Known};
+use crate::{Failure, discover, here, say};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -33,14 +32,14 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     }
     let mut found = here::discovered(&args.machine)?;
     if args.format != TopoFormat::String {
-        found = devices::add(found, Devices::Sysfs);
+        found = discover::add(found, Devices::Sysfs);
     }
     let apart = match found.this_system {
         true => apart_here(),
         false => Apart::default(),
     };
     let offline = &apart.offline;
-    let kind = socket_kind(args.socket);
+    let kind = args.socket;
     let machine = &found.machine;
     let mut out: Box<dyn Write> = match args.format {
         TopoFormat::Table | TopoFormat::Tree => Box::new(say::text_output()),

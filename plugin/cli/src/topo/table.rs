@@ -2,13 +2,12 @@
 
 use std::io::Write;
 
+use berth_answer::topo::{Apart, DeviceRow, Document, Kind};
 use berth_discover::Discovered;
 use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, SocketKind};
 
 use super::document;
-use crate::Failure;
-use crate::say;
-use berth_answer::topo::{Apart, DeviceRow, Document, Kind};
+use crate::{Failure, say};
 
 pub(super) fn write(
     out: &mut impl Write,

@@ -41,14 +41,12 @@ impl Folder {
         job: u32,
         request: &TuneRequest,
     ) -> Result<Self, Failure> {
-        let own = (1..1000).map(|at| match at {
-            1 => format!("berth-tune-{job}").into(),
-            _ => format!("berth-tune-{job}-{at}").into(),
+        let mut own = (1..1000).map(|at| match at {
+            1 => PathBuf::from(format!("berth-tune-{job}")),
+            _ => PathBuf::from(format!("berth-tune-{job}-{at}")),
         });
-        let mut names: Vec<PathBuf> =
-            named.map_or_else(|| own.collect(), |named| vec![named.into()]);
-        names.retain(|name| named.is_some() || !name.exists());
-        let path = names.into_iter().next().unwrap_or_default();
+        let own = || own.find(|name| !name.exists()).unwrap_or_default();
+        let path = named.map_or_else(own, PathBuf::from);
         let why = |why: io::Error| {
             format!(
                 "the folder {} cannot be made: {why}; name a new one with --folder",

@@ -1,26 +1,27 @@
 //! `berth tune`: which line is the fastest for a program, measured.
+//!
+//! A measurement in a job of its own: `berth tune OPTIONS -- sbatch OPTIONS -- 'srun …'` submits the same command without
+//! sbatch's part.
 
 mod bound;
 mod folder;
 mod metric;
-mod own_job;
 mod rounds;
 mod step;
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use berth_answer::json;
 use berth_answer::lines::NoAnswer;
 use berth_answer::tune::{self, Candidates, Metric, Request, Runs, Series};
-use berth_answer::world::World;
+use berth_answer::{World, json};
 use regex::bytes::Regex;
 
-use crate::Failure;
 use crate::args::{StatusFormat, TuneArgs, TuneRequest, usage};
 use crate::here::{self, HOST};
-use crate::say;
+use crate::{Failure, say};
 use folder::{Folder, Record};
 use rounds::Measurement;
 use step::Signals;
@@ -40,9 +41,9 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         ..args.clone()
     };
     let line = request.line.as_deref().unwrap_or_default();
-    if let Some((job, line)) = own_job::split(line).unwrap_or_else(|why| usage(&why).exit()) {
+    if let Some((job, line)) = split(line).unwrap_or_else(|why| usage(&why).exit()) {
         if !args.dry_run {
-            return own_job::submit(&job, &line);
+            return submit(&job, &line);
         }
         request.place.push(format!("--job={job}"));
         request.line = Some(line);
@@ -54,14 +55,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     };
     let pattern = request.metric.as_deref().map(metric::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
-    let found = match candidates(&request, args.dry_run)? {
-        Ok(found) => found,
-        Err(NoAnswer::Usage(why)) => usage(&why).exit(),
-        Err(why) => {
-            say::failed(&why.to_string());
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let found = candidates(&request, args.dry_run);
+    let found = found.map_err(|why| match why.downcast_ref() {
+        Some(NoAnswer::Usage(why)) => usage(why).exit(),
+        _ => why,
+    })?;
     if found.runnable().next().is_none() {
         say::refused(found.all[0].refused.as_deref().unwrap_or_default());
         return Ok(ExitCode::FAILURE);
@@ -81,11 +79,9 @@ fn measure(
     before: Option<(Folder, Vec<Record>)>,
 ) -> Result<ExitCode, Failure> {
     let Some(job) = here::job::hinted() else {
-        say::failed(
-            "berth tune runs the lines inside a job, and this is none; type it again behind salloc OPTIONS, let it make \
-             its own job (berth tune … -- sbatch OPTIONS -- 'srun …'), or look at the plans alone (--dry-run)",
-        );
-        return Ok(ExitCode::FAILURE);
+        let why = "berth tune runs the lines inside a job, and this is none; type it again behind salloc OPTIONS, let \
+                   it make its own job (berth tune … -- sbatch OPTIONS -- 'srun …'), or look at the plans alone (--dry-run)";
+        return Err(why.into());
     };
     let (folder, records) = match before {
         Some(before) => before,
@@ -125,10 +121,7 @@ fn measure(
     shown
 }
 
-fn candidates(
-    request: &TuneRequest,
-    is_dry: bool,
-) -> Result<Result<Candidates, NoAnswer>, Failure> {
+fn candidates(request: &TuneRequest, is_dry: bool) -> Result<Candidates, Failure> {
     let job = || HOST.standing(berth_answer::world::LIVE, None).job;
     // Elsewhere, as on a login node, the plans would be those of the wrong machine.
     let is_here = || job().is_some_and(|job| job.part.is_some());
@@ -204,4 +197,59 @@ fn show(args: &TuneRequest, done: &Measurement<'_>) -> Result<ExitCode, Failure>
         ));
     }
     Ok(crate::exit_code(verdict.best.is_none()))
+}
+
+/// The line of sbatch and that of srun, if the words begin with sbatch.
+///
+/// # Errors
+/// There is no line of srun behind it.
+pub(super) fn split(line: &str) -> Result<Option<(String, String)>, String> {
+    let words = shlex::split(line).unwrap_or_default();
+    if words.first().is_none_or(|word| word != "sbatch") {
+        return Ok(None);
+    }
+    let at = words.iter().position(|word| word == "--");
+    let at = at
+        .ok_or("there is no line of srun; give it as berth tune … -- sbatch OPTIONS -- 'srun …'")?;
+    let joined =
+        |words: &[String]| shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+    let step = match &words[at + 1..] {
+        [line] => line.clone(),
+        several => joined(several),
+    };
+    Ok(Some((joined(&words[..at]), step)))
+}
+
+/// Submits the job.
+///
+/// # Errors
+/// sbatch cannot be started.
+pub(super) fn submit(job: &str, line: &str) -> Result<ExitCode, Failure> {
+    let typed: Result<Vec<_>, _> = std::env::args_os()
+        .skip(1)
+        .map(OsString::into_string)
+        .collect();
+    let typed = typed.map_err(|word| {
+        let word = word.to_string_lossy();
+        format!("{word}: sbatch cannot pass on a word that is no UTF-8; use another name")
+    })?;
+    let own: Vec<_> = typed
+        .into_iter()
+        .take_while(|word| word != "--" && !word.starts_with("sbatch"))
+        .collect();
+    let program = std::env::current_exe()?;
+    let program = program.to_string_lossy();
+    let words = [program.as_ref()]
+        .into_iter()
+        .chain(own.iter().map(String::as_str))
+        .chain(["--", line]);
+    let mut sbatch = shlex::split(job).unwrap_or_default();
+    sbatch.push(format!("--wrap=exec {}", shlex::try_join(words)?));
+    let done = Command::new("sbatch").args(&sbatch[1..]).status();
+    let done = done.map_err(|why| format!("sbatch cannot be started: {why}"))?;
+    if !done.success() {
+        return Ok(ExitCode::FAILURE);
+    }
+    say::note("the table will be in the job's output, and its runs in the folder berth-tune-JOB");
+    Ok(ExitCode::SUCCESS)
 }

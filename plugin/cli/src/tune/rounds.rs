@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use berth_answer::text::one_line;
 use berth_answer::tune::{Candidates, Metric, Series, Verdict, is_look, verdict};
-use berth_placement::sets::count::counted;
+use berth_placement::counted;
 use regex::bytes::Regex;
 
-use super::bound;
 use super::folder::{Folder, Record};
-use super::metric;
 use super::step::{self, End, Signals};
+use super::{bound, metric};
 use crate::{here, say};
 
 /// A run that takes longer than this times the longest one hangs.
@@ -65,15 +64,10 @@ impl Measurement<'_> {
     pub(super) fn take(&mut self, records: Vec<Record>) {
         let mut unknown = 0;
         for record in records {
-            if let Some(at) = self
-                .found
-                .all
-                .iter()
-                .position(|one| one.line == record.line)
-            {
-                self.keep(at, record);
-            } else {
-                unknown += 1;
+            let mut lines = self.found.all.iter();
+            match lines.position(|one| one.line == record.line) {
+                Some(at) => self.keep(at, record),
+                None => unknown += 1,
             }
         }
         if unknown > 0 {
@@ -87,12 +81,11 @@ impl Measurement<'_> {
     fn keep(&mut self, at: usize, record: Record) {
         let series = &mut self.series[at];
         series.rounds.insert(record.round);
-        if let Some(value) = record
-            .value
-            .filter(|value| value.is_finite() && *value > 0.0)
-        {
-            series.values.insert(record.round, value);
-        }
+        let is_right = |value: &f64| value.is_finite() && *value > 0.0;
+        let value = record.value.filter(is_right);
+        series
+            .values
+            .extend(value.map(|value| (record.round, value)));
         if record.hangs {
             series.stopped.clone_from(&record.failed);
         }

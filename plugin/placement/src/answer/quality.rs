@@ -11,12 +11,16 @@ use crate::topology::object::ObjectKind;
 
 /// The figures of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Quality {
     /// Tasks with CPUs of several NUMA nodes.
+    #[cfg_attr(feature = "serde", serde(rename = "spanning_numa"))]
     pub span_numa: u32,
     /// Tasks with CPUs of several L3 caches.
+    #[cfg_attr(feature = "serde", serde(rename = "spanning_l3"))]
     pub span_l3: u32,
     /// Tasks with CPUs of several packages.
+    #[cfg_attr(feature = "serde", serde(rename = "spanning_packages"))]
     pub span_packages: u32,
     /// Cores with CPUs of several tasks.
     pub shared_cores: u32,
@@ -35,11 +39,19 @@ pub struct Quality {
 
 /// The smallest and the largest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(into = "[u32; 2]"))]
 pub struct Range {
     /// The smallest.
     pub least: u32,
     /// The largest.
     pub most: u32,
+}
+
+impl From<Range> for [u32; 2] {
+    fn from(range: Range) -> Self {
+        [range.least, range.most]
+    }
 }
 
 impl Quality {

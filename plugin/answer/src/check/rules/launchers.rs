@@ -1,6 +1,6 @@
 //! Programs under srun that start or bind tasks themselves, and scripts that start none.
 
-use berth_placement::sets::count::counted;
+use berth_placement::counted;
 
 use crate::check::case::Case;
 use crate::check::command::{Kind, without};

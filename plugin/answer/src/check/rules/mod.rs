@@ -3,8 +3,6 @@
 
 mod binding;
 mod launchers;
-mod lists;
-mod memory;
 pub(super) mod mpi;
 pub(super) mod openmp;
 pub(super) mod options;
@@ -14,6 +12,7 @@ mod values;
 
 use super::case::Case;
 use super::finding::Finding;
+
 pub(super) use launchers::in_tasks;
 
 /// A rule.
@@ -62,9 +61,9 @@ pub(super) const JOB: &[Rule] = &[
 pub(super) const SRUN: &[Rule] = &[
     steps::cpus_per_task_not_taken_over,
     values::hint_dropped,
-    lists::on_several_nodes,
-    lists::on_part_of_a_node,
-    lists::rank,
+    binding::on_several_nodes,
+    binding::on_part_of_a_node,
+    binding::rank,
     binding::never_fits,
     binding::start_on_shared_nodes,
     own::mapping_never_fits,
@@ -77,7 +76,7 @@ pub(super) const SRUN: &[Rule] = &[
     steps::tasks_per_socket,
     steps::more_than_the_job,
     steps::beside_each_other,
-    memory::beside_each_other,
+    steps::memory_of_steps,
     openmp::without_places,
     openmp::more_threads_than_cpus,
     launchers::in_srun,

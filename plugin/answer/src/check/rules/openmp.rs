@@ -1,8 +1,7 @@
 //! OpenMP's threads beside the CPUs of each task.
 
-use berth_placement::Binding;
-use berth_placement::Mode;
 use berth_placement::request::grid_engine::Instance;
+use berth_placement::{Binding, Mode};
 
 use crate::check::case::Case;
 use crate::check::command::Command;

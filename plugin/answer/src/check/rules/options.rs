@@ -44,7 +44,7 @@ fn ambiguous(case: &Case<'_>, given: &LineOption, names: &[&'static str]) -> Fin
     let names: Vec<_> = names.iter().map(|name| format!("--{name}")).collect();
     let why = format!("it may mean {}; {who} {REFUSED}", names.join(", "));
     let near = nearest(&given.name, program, case.around.release);
-    let near = near.and_then(|near| renamed(&case.script.text, case.command, given, near));
+    let near = near.and_then(|near| case.command.rename(&case.script.text, given, near));
     case.warning("misspelt-option", found, &why).or(near)
 }
 
@@ -86,7 +86,7 @@ fn unknown_option(case: &Case<'_>, given: &LineOption) -> Option<Finding> {
     let near = nearest(&given.name, program, release)?;
     let why = format!("the nearest option of {who} is --{near}; {who} {REFUSED}");
     let finding = case.warning("misspelt-option", found, &why);
-    Some(finding.or(renamed(&case.script.text, case.command, given, near)))
+    Some(finding.or(case.command.rename(&case.script.text, given, near)))
 }
 
 /// The option moved from a job to its sruns.
@@ -102,25 +102,6 @@ fn moved(case: &Case<'_>, given: &LineOption) -> Option<Repair> {
     let inserted: Option<Vec<_>> = steps.map(|step| step.insert(&typed.join(" "))).collect();
     edits.extend(inserted?.concat());
     Some(edits)
-}
-
-/// The option's word with another name.
-pub(super) fn renamed(
-    text: &[u8],
-    command: &Command,
-    given: &LineOption,
-    near: &str,
-) -> Option<Repair> {
-    let word = command.words.get(given.words.start)?;
-    let bytes = text.get(word.range.clone())?;
-    let typed = format!("--{}", given.name);
-    let mut places = bytes
-        .windows(typed.len())
-        .enumerate()
-        .filter(|(_, part)| *part == typed.as_bytes());
-    let (at, _) = places.next().filter(|_| !given.name.is_empty())?;
-    let start = word.range.start + at + 2;
-    Some(replaced(start..start + given.name.len(), near))
 }
 
 /// A long name behind one dash: its letters are read as options, often without a complaint.

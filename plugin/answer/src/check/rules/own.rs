@@ -2,7 +2,7 @@
 //! options that contradict each other, by the engine's.
 
 use berth_placement::{CpusetRequest, Near, Refusal, Request, Wish, near_beside_cpuset};
-use berth_srun::options::Own;
+use berth_srun::Own;
 use berth_srun::submission::{cpuset, never_fits};
 
 use super::binding::submitted;

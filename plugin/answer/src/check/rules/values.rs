@@ -1,8 +1,7 @@
 //! Values that srun refuses, and options that it ignores.
 
 use berth_placement::sets::nearest::nearest;
-use berth_srun::OwnRequest;
-use berth_srun::options::Own;
+use berth_srun::{Own, OwnRequest};
 
 use crate::args::values_of;
 use crate::check::case::{Case, MAPPING};

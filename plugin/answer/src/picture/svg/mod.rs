@@ -4,14 +4,16 @@
 mod boxes;
 mod colours;
 mod layout;
-mod legend;
 
 use std::fmt::Write;
 
 use super::Picture;
-pub(crate) use colours::escaped;
-use colours::{Paint, text, wrapped};
+use super::areas::Frame;
+use super::cell::marks;
+use colours::{Paint, rect, text, wrapped};
 use layout::{GAP, PAD, flow, page, room};
+
+pub(crate) use colours::escaped;
 
 /// The narrowest page: a legend's longest line has room.
 const NARROWEST: usize = 560;
@@ -53,7 +55,7 @@ pub fn draw(pictures: &[Picture<'_>], caption: &Caption) -> String {
         boxes::draw(&mut out.body, picture, (PAD + x, out.y + y), each);
     }
     out.y += nodes.size.1 + GAP;
-    out.y = legend::draw(&mut out.body, pictures, (PAD, out.y), out.width);
+    out.y = legend(&mut out.body, pictures, (PAD, out.y), out.width);
     let (width, height) = (out.width + 2 * PAD, out.y + PAD);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -117,4 +119,98 @@ impl Page {
         let _ = writeln!(self.body, "</g>");
         self.y += 5;
     }
+}
+
+/// The example beside the words.
+const EXAMPLE: (usize, usize) = (20, 14);
+const LETTER: usize = 7;
+
+/// A line of the legend.
+#[derive(Clone)]
+struct Entry {
+    class: &'static str,
+    fill: String,
+    paint: Paint,
+    words: String,
+}
+
+/// Draws what each colour, frame and mark means, in words, beside an example; says where it ends.
+fn legend(
+    out: &mut String,
+    pictures: &[Picture<'_>],
+    (left, top): (usize, usize),
+    width: usize,
+) -> usize {
+    let all = [cells(pictures), frames(pictures), kinds(pictures)].concat();
+    let width_of = |words: &str| EXAMPLE.0 + 6 + words.chars().count() * LETTER;
+    let sizes = all.iter().map(|entry| (width_of(&entry.words), LINE - GAP));
+    let places = flow(&sizes.collect::<Vec<_>>(), width, GAP);
+    for (entry, (x, y)) in all.iter().zip(&places.at) {
+        let (x, y) = (left + x, top + y);
+        let _ = write!(out, "<g class=\"{}\">", entry.class);
+        let place = (x, y, EXAMPLE.0, EXAMPLE.1);
+        rect(out, place, &entry.fill, entry.paint);
+        text(out, (x + EXAMPLE.0 + 6, y + 11), "11", "", &entry.words);
+        out.push_str("</g>\n");
+    }
+    top + places.size.1 + GAP
+}
+
+fn cells(pictures: &[Picture<'_>]) -> Vec<Entry> {
+    let all = pictures.iter().map(|picture| &picture.cells);
+    marks(all)
+        .into_iter()
+        .map(|(example, _, words)| Entry {
+            class: "legend cpu-legend",
+            fill: colours::cell(example),
+            paint: colours::cell_frame(example),
+            words: words.into(),
+        })
+        .collect()
+}
+
+fn frames(pictures: &[Picture<'_>]) -> Vec<Entry> {
+    let names = [
+        (Frame::Socket, "grey frame: a socket"),
+        (Frame::Numa, "green frame: a NUMA node"),
+        (Frame::L3, "blue dashes: an L3 cache"),
+    ];
+    let sockets = || pictures.iter().flat_map(|picture| &picture.sockets);
+    let found = names.into_iter();
+    found
+        .filter(|(frame, _)| sockets().any(|socket| socket.has(*frame)))
+        .map(|(frame, words)| {
+            let (paint, fill) = colours::frame(frame);
+            Entry {
+                class: "legend",
+                fill: fill.into(),
+                paint,
+                words: words.into(),
+            }
+        })
+        .collect()
+}
+
+/// The kinds of cores, where there are several: the fastest has a plain frame.
+fn kinds(pictures: &[Picture<'_>]) -> Vec<Entry> {
+    let Some(picture) = pictures.first() else {
+        return Vec::new();
+    };
+    let kinds = picture.machine.kinds();
+    let several = kinds.iter().rev().enumerate().filter(|_| kinds.len() > 1);
+    several
+        .map(|(at, kind)| {
+            let name = kind.info("CoreType").map_or_else(
+                || format!("CPUs {}", kind.cpus),
+                |name| format!("{name}, CPUs {}", kind.cpus),
+            );
+            let frame = if at == 0 { "plain" } else { "dashed" };
+            Entry {
+                class: "legend",
+                fill: colours::PAPER.into(),
+                paint: colours::core(at),
+                words: format!("core with a {frame} frame: {name}"),
+            }
+        })
+        .collect()
 }

@@ -1,37 +1,43 @@
 //! slurmctld's answer to the line: the job's nodes with their cores, and the step's. It is asked only
 //! where no option says what the step owns.
+//!
+//! A job without a step: its nodes and cores, and the first of its nodes, on which a batch script runs.
 
 mod cluster;
-mod inside;
 mod nodes;
-mod only_job;
 mod words;
 
-use berth_placement::Node;
-use berth_placement::controller::select::{
-    self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
-};
-use berth_placement::sets::count::counted;
-use berth_srun::Line;
-use berth_srun::Release;
-use berth_srun::line::LineOption;
+use std::sync::Arc;
+
+use berth_placement::controller::select::{self, Client, Cluster, JobGrant, StepGrant, StepNode};
+use berth_placement::{Node, counted};
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::cpuset::is_part_of_job;
+use berth_srun::{Line, LineOption, Release};
 
 use super::cpuset::ncpus_and_nodes;
 use super::from_options::uncounted;
-use super::owns::{is_listed, is_whole};
+use super::owns::{is_listed, is_whole, listed};
+use super::step::PlannedJobNode;
+use crate::Question;
 use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine};
-use crate::question::Question;
-pub use cluster::gives_whole_nodes;
-pub(super) use nodes::{Granted, Part};
-pub(super) use only_job::{OnlyJob, only_job};
+use words::of_step;
 
-/// Why a node does not start the job, with the size of the nodes that were assumed.
-pub(super) fn with_size(why: &str, on: &Node) -> String {
-    format!("{why}; a node like this has {}", size(on))
+pub(super) use nodes::Granted;
+
+/// Why the node that was assumed does not start the job: how many like it would, or its size.
+fn too_small(
+    on: &Node,
+    wanted: &Selection,
+    one: &Cluster,
+    why: &str,
+    starts: impl Fn(&Cluster) -> bool,
+) -> NoAnswer {
+    let needed = needed(on, wanted, one, starts);
+    let with_size = || format!("{why}; a node like this has {}", size(on));
+    NoAnswer::Refused(needed.unwrap_or_else(with_size))
 }
 
 /// `2 CPUs on 1 core`
@@ -56,7 +62,7 @@ pub fn uses_controller(args: &Question) -> bool {
 pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     let wanted = wanted(args)?;
     if let Some(job) = args.standing.job.as_ref().filter(|_| args.job.is_none()) {
-        return inside::granted(args, on, &wanted, job);
+        return cluster::granted(args, on, &wanted, job);
     }
     let outer = args.job_line().transpose()?;
     let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
@@ -79,17 +85,15 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
                 job: &job,
                 step: &step,
             };
-            let leaves = |line: &std::sync::Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
+            let leaves = |line: &Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
             Ok(Granted {
                 leaves_cores_to_cpuset: outer.as_ref().is_some_and(leaves),
                 ..made.granted(on, is_named, model.fact)
             })
         }
         Err(NoAnswer::Refused(why)) if model.is_assumed && outer.is_none() => {
-            let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
-            let needed = needed(on, &wanted, &model.cluster, starts);
-            let needed = needed.unwrap_or_else(|| with_size(&why, on));
-            Err(NoAnswer::Refused(needed))
+            let starts = |cluster: &Cluster| started(cluster, &wanted).is_ok();
+            Err(too_small(on, &wanted, &model.cluster, &why, starts))
         }
         Err(why) => Err(why),
     }
@@ -158,10 +162,7 @@ pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
 
 /// A job that would start on idle nodes, with its own step.
 fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = of_job(
-        Client::Srun,
-        select::job(cluster, Client::Srun, &wanted.options),
-    )?;
+    let job = words::job(Client::Srun, cluster, &wanted.options)?;
     let step = of_step(select::own_step(cluster, &wanted.options, &job))?;
     Ok((job, step))
 }
@@ -174,7 +175,7 @@ fn inside_job(
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
     let client = selection::client(outer.program);
     let options = &outer.wanted.options;
-    let mut job = of_job(client, select::job(cluster, client, options))?;
+    let mut job = words::job(client, cluster, options)?;
     if leaves_cores_to_cpuset(outer, &job) {
         job.record.cpus_per_task = None;
     }
@@ -194,33 +195,6 @@ fn leaves_cores_to_cpuset(line: &JobLine, job: &JobGrant) -> bool {
     let (counted, _) = ncpus_and_nodes(&line.wanted.options);
     let owned = |_: &str| Some(node.cpus.to_string());
     set.is_some_and(|set| is_part_of_job(&set, counted, owned))
-}
-
-fn of_job(client: Client, answer: JobAnswer) -> Result<JobGrant, NoAnswer> {
-    match answer {
-        JobAnswer::Granted(job) => Ok(job),
-        JobAnswer::Waits(wait) => Err(NoAnswer::Refused(words::waits(wait).into())),
-        JobAnswer::Refused(JobRefusal::Client(why)) => {
-            Err(NoAnswer::Usage(words::client_refusal(client, why)))
-        }
-        JobAnswer::Refused(why) => Err(NoAnswer::Refused(words::job_refusal(&why))),
-        JobAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
-    }
-}
-
-fn of_step(answer: StepAnswer) -> Result<StepGrant, NoAnswer> {
-    match answer {
-        StepAnswer::Granted(step) => Ok(step),
-        StepAnswer::Waits => {
-            let why = "the step waits until other steps of the job end";
-            Err(NoAnswer::Refused(why.into()))
-        }
-        StepAnswer::Refused(StepRefusal::Client(why)) => {
-            Err(NoAnswer::Usage(words::client_refusal(Client::Srun, why)))
-        }
-        StepAnswer::Refused(why) => Err(NoAnswer::Refused(words::step_refusal(why))),
-        StepAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
-    }
 }
 
 /// A request that leaves the nodes open and does not fit one of them: how many it takes.
@@ -250,4 +224,70 @@ fn needed(
         "the job {what}: one node like this, with {}, is too small for it; plan on several with -N {count}",
         size(on)
     ))
+}
+
+/// What slurmctld gives a job.
+pub(super) struct OnlyJob {
+    pub line: Arc<JobLine>,
+    /// The tasks of its record.
+    pub tasks: u32,
+    /// `SLURM_NTASKS` of its steps.
+    pub tasks_given: Option<u32>,
+    pub nodes: Vec<PlannedJobNode>,
+    /// The first node, with all of the job's cores there.
+    pub first: Granted,
+}
+
+impl OnlyJob {
+    /// The CPUs that slurmctld counts for it, on all its nodes.
+    pub fn cpus(&self) -> u32 {
+        self.nodes.iter().map(|node| node.cpus).sum()
+    }
+}
+
+/// Asks for the job of a line.
+///
+/// # Errors
+/// [`NoAnswer`], with what would happen instead of a start.
+pub(super) fn only_job(
+    args: &Question,
+    on: &Node,
+    line: Arc<JobLine>,
+) -> Result<OnlyJob, NoAnswer> {
+    let client = selection::client(line.program);
+    let model = cluster::model(args, on, &line.wanted)?;
+    let options = &line.wanted.options;
+    let job = words::job(client, &model.cluster, options).map_err(|why| match why {
+        NoAnswer::Refused(why) if model.is_assumed => {
+            let starts = |cluster: &Cluster| words::job(client, cluster, options).is_ok();
+            too_small(on, &line.wanted, &model.cluster, &why, starts)
+        }
+        why => why,
+    })?;
+    let first = job.nodes.iter().take(1).map(|granted| StepNode {
+        node: granted.node,
+        cores: granted.cores.clone(),
+        tasks: 1,
+    });
+    let made = nodes::Made {
+        cluster: &model.cluster,
+        job: &job,
+        step: &StepGrant {
+            nodes: first.collect(),
+            tasks: 1,
+        },
+    };
+    let nodes = job.nodes.iter().map(|granted| PlannedJobNode {
+        name: model.cluster.nodes[granted.node].name.clone(),
+        cores: listed(&nodes::cores(&granted.cores)),
+        cpus: granted.cpus,
+    });
+    let is_named = !model.is_assumed || !options.node_names.is_empty();
+    Ok(OnlyJob {
+        tasks: job.tasks,
+        tasks_given: job.record.tasks_given,
+        nodes: nodes.collect(),
+        first: made.granted(on, is_named, model.fact),
+        line,
+    })
 }

@@ -9,11 +9,12 @@ use berth_placement::{CoreIdx, Machine, Node, Numbering, Shape};
 use crate::Fact;
 use crate::nodes::Names;
 use crate::plan::owns::listed;
+use crate::plan::step::NodePart;
 
 /// What slurmctld gives.
 pub(in crate::plan) struct Granted {
     pub names: Names,
-    pub nodes: Vec<Part>,
+    pub nodes: Vec<NodePart>,
     pub tasks: u32,
     pub fact: Fact,
     /// Whether slurmctld may choose other nodes.
@@ -22,15 +23,6 @@ pub(in crate::plan) struct Granted {
     pub of_job: Vec<String>,
     /// Whether srun's berth takes the `-c` of the job's variables away.
     pub leaves_cores_to_cpuset: bool,
-}
-
-/// A node of the step.
-pub(in crate::plan) struct Part {
-    pub job: Vec<CoreIdx>,
-    pub step: Vec<CoreIdx>,
-    pub tasks: u32,
-    /// The node, if it is another than the given machine.
-    pub on: Option<Arc<Node>>,
 }
 
 /// The model's answer.
@@ -66,13 +58,15 @@ impl Made<'_> {
                 .or_insert_with(|| regular(counts, on))
                 .clone()
         };
-        let nodes = self.step.nodes.iter().map(|node| Part {
+        let nodes = self.step.nodes.iter().map(|node| NodePart {
             on: machine(node),
             job: self.cores_of_job(node),
             step: cores(&node.cores),
             tasks: node.tasks,
         });
-        let name = |node: &StepNode| self.cluster.nodes[node.node].name.clone();
+        let name = |node: usize| self.cluster.nodes[node].name.clone();
+        let names = self.step.nodes.iter().map(|node| name(node.node));
+        let of_job = self.job.nodes.iter().map(|node| name(node.node));
         let nodes: Vec<_> = nodes.collect();
         let fact = Fact {
             value: match fact.value.is_empty() {
@@ -84,35 +78,26 @@ impl Made<'_> {
         Granted {
             nodes,
             names: match is_named {
-                true => Names::Listed(self.step.nodes.iter().map(name).collect()),
+                true => Names::Listed(names.collect()),
                 false => Names::Numbered,
             },
             tasks: self.step.tasks,
             fact,
             nodes_assumed: self.job.nodes_assumed,
-            of_job: self.names_of_job(),
+            of_job: of_job.collect(),
             leaves_cores_to_cpuset: false,
         }
-    }
-
-    fn names_of_job(&self) -> Vec<String> {
-        let nodes = self.job.nodes.iter();
-        nodes
-            .map(|granted| self.cluster.nodes[granted.node].name.clone())
-            .collect()
     }
 
     fn cores_of_job(&self, node: &StepNode) -> Vec<CoreIdx> {
         let mut nodes = self.job.nodes.iter();
         let found = nodes.find(|granted| granted.node == node.node);
-        found
-            .map(|granted| cores(&granted.cores))
-            .unwrap_or_default()
+        found.map_or(Vec::new(), |granted| cores(&granted.cores))
     }
 }
 
 /// `cores 0-3`, or what differs from node to node in short.
-fn in_words(nodes: &[Part]) -> String {
+fn in_words(nodes: &[NodePart]) -> String {
     match nodes {
         [one] if one.job == one.step => format!("cores {}", listed(&one.step)),
         [one] => format!(

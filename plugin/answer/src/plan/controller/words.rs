@@ -1,48 +1,79 @@
 //! slurmctld's answers in words: what would happen to a line that does not run.
 
 use berth_placement::controller::select::{
-    Client, ClientRefusal, ClusterError, Gap, JobRefusal, StepRefusal, Wait,
+    self, Client, ClientRefusal, Cluster, ClusterError, Gap, JobAnswer, JobGrant, JobRefusal,
+    LineOptions, StepAnswer, StepGrant, StepRefusal, Wait,
 };
 
-/// What happens to a job that waits.
-pub(super) fn waits(wait: Wait) -> &'static str {
-    match wait {
-        Wait::Resources => {
+use crate::lines::NoAnswer;
+
+/// The grant of a job, or the reason why it does not start.
+pub(super) fn job(
+    client: Client,
+    cluster: &Cluster,
+    options: &LineOptions,
+) -> Result<JobGrant, NoAnswer> {
+    let refused = |why: &str| NoAnswer::Refused(format!("slurmctld refuses the job: {why}"));
+    Err(match select::job(cluster, client, options) {
+        JobAnswer::Granted(job) => return Ok(job),
+        JobAnswer::Waits(Wait::Resources) => NoAnswer::Refused(
             "the job waits: slurmctld takes it, but finds no room for it on idle nodes (Resources)"
-        }
-        Wait::PartitionConfig => {
+                .into(),
+        ),
+        JobAnswer::Waits(Wait::PartitionConfig) => NoAnswer::Refused(
             "the job never starts: it asks for more than the nodes have (PartitionConfig); ask for \
              less, or for more nodes"
-        }
-    }
+                .into(),
+        ),
+        JobAnswer::NotModelled(gap) => NoAnswer::NotModelled(self::gap(gap).into()),
+        JobAnswer::Refused(why) => match why {
+            JobRefusal::NodeConfiguration => refused(
+                "\"Requested node configuration is not available\"; no node can give what it asks of \
+                 one node",
+            ),
+            JobRefusal::PartitionConfig => {
+                refused("it asks for more nodes or CPUs than there are")
+            }
+            JobRefusal::UnknownNode(name) => refused(&format!(
+                "there is no node {name}; -w and -x take names of its nodes"
+            )),
+            JobRefusal::WantedAndExcluded => refused("a node stands in -w and in -x"),
+            JobRefusal::NodeCount => refused("-w names more nodes than -N allows"),
+            JobRefusal::Client(why) => client_refuses(client, why),
+        },
+    })
 }
 
-/// Why slurmctld refuses a job.
-pub(super) fn job_refusal(why: &JobRefusal) -> String {
-    match why {
-        JobRefusal::NodeConfiguration => {
-            "slurmctld refuses the job: \"Requested node configuration is not available\"; no node \
-             can give what it asks of one node"
-                .into()
+/// The grant of a step, or the reason why it does not start.
+pub(super) fn of_step(answer: StepAnswer) -> Result<StepGrant, NoAnswer> {
+    let why = match answer {
+        StepAnswer::Granted(step) => return Ok(step),
+        StepAnswer::Waits => {
+            let why = "the step waits until other steps of the job end";
+            return Err(NoAnswer::Refused(why.into()));
         }
-        JobRefusal::PartitionConfig => {
-            "slurmctld refuses the job: it asks for more nodes or CPUs than there are".into()
-        }
-        JobRefusal::UnknownNode(name) => format!(
-            "slurmctld refuses the job: there is no node {name}; -w and -x take names of its nodes"
-        ),
-        JobRefusal::WantedAndExcluded => {
-            "slurmctld refuses the job: a node stands in -w and in -x".into()
-        }
-        JobRefusal::NodeCount => {
-            "slurmctld refuses the job: -w names more nodes than -N allows".into()
-        }
-        JobRefusal::Client(why) => client_refusal(Client::Srun, *why),
-    }
+        StepAnswer::NotModelled(gap) => return Err(NoAnswer::NotModelled(self::gap(gap).into())),
+        StepAnswer::Refused(why) => match why {
+            StepRefusal::TooManyCpus => {
+                "\"More processors requested than permitted\"; the job has fewer CPUs; ask for fewer \
+                 tasks or a smaller -c"
+            }
+            StepRefusal::NodeConfiguration => "\"Requested node configuration is not available\"",
+            StepRefusal::TaskCount => "\"Task count specification invalid\"",
+            StepRefusal::ThreadsPerCore => {
+                "--threads-per-core is more than the job or its nodes have"
+            }
+            StepRefusal::TooManyNodes => "it asks for more nodes than the job has",
+            StepRefusal::Client(why) => return Err(client_refuses(Client::Srun, why)),
+        },
+    };
+    Err(NoAnswer::Refused(format!(
+        "slurmctld refuses the step: {why}"
+    )))
 }
 
 /// Why the submitting command refuses its line.
-pub(super) fn client_refusal(client: Client, why: ClientRefusal) -> String {
+fn client_refuses(client: Client, why: ClientRefusal) -> NoAnswer {
     let command = match client {
         Client::Srun => "srun",
         Client::Sbatch => "sbatch",
@@ -54,35 +85,11 @@ pub(super) fn client_refusal(client: Client, why: ClientRefusal) -> String {
         ClientRefusal::Zero => "a number is 0",
         ClientRefusal::Planes => "its planes leave a node without a task",
     };
-    format!("{command} refuses the line: {why}")
-}
-
-/// Why slurmctld refuses a step.
-pub(super) fn step_refusal(why: StepRefusal) -> String {
-    let text = match why {
-        StepRefusal::TooManyCpus => {
-            "slurmctld refuses the step: \"More processors requested than permitted\"; the job has \
-             fewer CPUs; ask for fewer tasks or a smaller -c"
-        }
-        StepRefusal::NodeConfiguration => {
-            "slurmctld refuses the step: \"Requested node configuration is not available\""
-        }
-        StepRefusal::TaskCount => {
-            "slurmctld refuses the step: \"Task count specification invalid\""
-        }
-        StepRefusal::ThreadsPerCore => {
-            "slurmctld refuses the step: --threads-per-core is more than the job or its nodes have"
-        }
-        StepRefusal::TooManyNodes => {
-            "slurmctld refuses the step: it asks for more nodes than the job has"
-        }
-        StepRefusal::Client(why) => return client_refusal(Client::Srun, why),
-    };
-    text.into()
+    NoAnswer::Usage(format!("{command} refuses the line: {why}"))
 }
 
 /// What the model does not know, by name.
-pub(super) fn gap(gap: Gap) -> &'static str {
+fn gap(gap: Gap) -> &'static str {
     match gap {
         Gap::Cluster(why) => cluster(why),
         Gap::Arbitrary => "-m arbitrary; name the cores with --cores, or plan with --cores all",

@@ -1,15 +1,83 @@
-//! The note on a `--cpu-bind` beside options of berth's own: a typed level gives way to them, and `none` overrides
-//! those of the request itself.
-//! In: a request. Out: the note.
+//! Notes on options that change nothing in a plan: those of others, and those that give way to another one.
 
 use berth_placement::request::cpu_bind::Mode;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::{CpuBind, Level};
-use berth_srun::options::Own;
 use berth_srun::reading::LevelFrom;
+use berth_srun::reading::selection::chooses_nodes;
+use berth_srun::{LineOption, Own};
 
-use crate::question::Question;
-use crate::srun_options;
+use super::controller::uses_controller;
+use crate::{Question, text};
+
+/// One note for all of a request and of the job around it, and one if their plugin binds tasks.
+pub(super) fn notes(args: &Question) -> Vec<String> {
+    let job = args.job_line().and_then(Result::ok);
+    let of_job = job.into_iter().flat_map(|job| job.foreign.clone());
+    let mut all = args.request.foreign.clone();
+    all.extend(of_job);
+    let Some(first) = all.first() else {
+        return Vec::new();
+    };
+    let names: Vec<_> = all.iter().map(shown).collect();
+    let mut notes = vec![match all.len() {
+        1 => format!("{}, which this plan passes over", named(first, &names[0])),
+        _ => format!(
+            "these options are not Slurm's own, and this plan passes over them: {}",
+            names.join(", ")
+        ),
+    }];
+    let binds = all.iter().filter_map(|one| one.foreign);
+    notes.extend(binds.filter(|row| row.binds_tasks()).map(|row| {
+        format!(
+            "the plugin {} binds tasks itself; where a site has it, tasks may get other CPUs than here",
+            row.plugin
+        )
+    }));
+    notes
+}
+
+/// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
+pub(super) fn of_nodes(args: &Question) -> Option<String> {
+    let job = args.job_line().and_then(Result::ok);
+    let of_job = job.iter().flat_map(|job| &job.options);
+    let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
+    let all = of_job
+        .chain(own)
+        .filter(|_| args.only_job || uses_controller(args));
+    let all =
+        all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
+    let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let what = if names.contains(&"--gres".into()) {
+        "nodes or cores"
+    } else {
+        "nodes"
+    };
+    let note = format!(
+        "{}: this plan does not look at what the nodes have; slurmctld may choose other {what}",
+        names.join(", ")
+    );
+    (!names.is_empty()).then_some(note)
+}
+
+fn named(option: &LineOption, name: &str) -> String {
+    match option.foreign {
+        Some(_) => format!("{name} is not Slurm's own option but another plugin's"),
+        None => format!("{name} is taken for another plugin's option"),
+    }
+}
+
+/// `--container-image (Pyxis)`, or `--foo with the value "bar"`.
+fn shown(option: &LineOption) -> String {
+    let name = text::short(&option.name);
+    match (option.foreign, &option.value) {
+        (Some(row), _) => format!("--{name} ({})", row.plugin),
+        (None, Some(value)) => format!("--{name} with the value \"{}\"", text::short(value)),
+        (None, None) => format!("--{name}"),
+    }
+}
 
 /// An option that gives way to another one.
 pub struct GivesWay {
@@ -23,7 +91,7 @@ pub struct GivesWay {
 
 /// The two options, if there are such.
 pub fn gives_way(args: &Question) -> Option<GivesWay> {
-    let bind = srun_options::cpu_bind(args);
+    let bind = super::wishes::cpu_bind(args);
     match bind.mode {
         Some(Mode::Free) => overridden(args, &bind),
         _ => level(args, &bind),
