@@ -48,7 +48,8 @@ pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
             "openmp-places",
             "OMP_NUM_THREADS without OMP_PLACES and OMP_PROC_BIND".into(),
             "the task's threads may move between its CPUs, and two of them may share a core; \
-             OMP_PLACES=cores and OMP_PROC_BIND=close keep each on a core",
+             OMP_PROC_BIND=close keeps each at its place: on a core with OMP_PLACES=cores, or with more threads \
+             than cores OMP_PLACES=threads",
         )
     })
 }
