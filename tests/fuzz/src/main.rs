@@ -7,6 +7,8 @@
 mod batch;
 mod cluster;
 mod cpuset;
+#[path = "../../../plugin/placement/tests/tree/random.rs"]
+#[allow(dead_code, reason = "texts need a part")]
 mod random;
 mod targets;
 mod texts;

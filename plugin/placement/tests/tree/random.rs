@@ -1,14 +1,18 @@
-//! Random numbers from a seed: the same everywhere and always, so that a seed is a case.
+//! Random numbers from a seed: the same everywhere and always, so that a seed is a case. The fuzzer and the comparison
+//! with task/affinity take theirs from here too.
 //! Source: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 
 /// A stream of numbers.
 pub struct Random(u64);
 
 impl Random {
+    /// The stream of a seed.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// The next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -21,6 +25,16 @@ impl Random {
     pub fn within(&mut self, low: u32, high: u32) -> u32 {
         let span = u64::from(high.max(low) - low) + 1;
         low + (self.number() % span) as u32
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.number() % end.max(1) as u64) as usize
+    }
+
+    /// A number of a range, both ends included, of the width of most of Slurm's fields.
+    pub fn small(&mut self, low: u16, high: u16) -> u16 {
+        self.within(low.into(), high.into()) as u16
     }
 
     /// True once in `turns`, on average.
@@ -48,6 +62,7 @@ impl Random {
         some
     }
 
+    /// Puts a list into another order.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.within(0, last as u32) as usize);
