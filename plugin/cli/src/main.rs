@@ -6,7 +6,6 @@
 mod args;
 mod check;
 mod child;
-mod completions;
 mod discover;
 mod doctor;
 mod env;
@@ -66,7 +65,7 @@ fn main() -> ExitCode {
         Command::Node(args) => node::run(args),
         Command::Reload(args) => site_files::run(args),
         Command::Discover(args) => discover::run(args),
-        Command::Completions(args) => completions::run(args),
+        Command::Completions(args) => man::completions(args),
         Command::Man(args) => man::run(args),
     };
     match done {

@@ -1,15 +1,19 @@
 //! `berth man DIR`: the man pages. Those of the command come from the same definitions as --help;
 //! `task_berth(8)` and `berth-binding(7)` are files, which are part of the command.
-
-mod page;
+//!
+//! `berth completions SHELL`: from the same definitions as --help.
 
 use std::fs;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 
-use crate::Failure;
-use crate::args::{Cli, ManArgs};
+use crate::args::{Cli, CompletionArgs, ManArgs};
+use crate::{Failure, say};
+
+mod page;
 
 /// Pages that are written by hand.
 const FILES: [(&str, &str); 2] = [
@@ -42,5 +46,24 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
     for (name, text) in FILES {
         write(name, text)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What bash needs for values such as `--cpu-bind=map_cpu:`.
+const BASH: &str = include_str!("../completions.bash");
+
+/// Prints them.
+///
+/// # Errors
+/// An output that cannot be written.
+pub(crate) fn completions(args: &CompletionArgs) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "berth", &mut script);
+    let mut out = say::output();
+    out.write_all(&script)?;
+    if args.shell == Shell::Bash {
+        out.write_all(BASH.as_bytes())?;
+    }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,9 +22,9 @@ use nix::sys::socket::{
 };
 use nix::unistd::Uid;
 
+use super::Node;
 use super::identity::Identity;
 use super::read::Task;
-use super::show::Node;
 
 /// The time to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
