@@ -9,8 +9,8 @@ pub const USAGE: &str = "usage: berth-soak [--steps N] [--minutes N] [--seed N] 
 
 /// Milliseconds between two kills, on average.
 const KILL_EVERY: u64 = 300;
-/// The most slurmds, slurmctlds and upgrades of a hundred kills each.
-const MOST_DAEMONS: u32 = 25;
+/// The most slurmds, slurmctlds and upgrades of a hundred kills each: some are left for slurmstepds.
+const MOST_DAEMONS: u32 = 10;
 
 pub struct Options {
     pub steps: u64,

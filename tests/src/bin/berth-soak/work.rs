@@ -391,10 +391,11 @@ fn words(random: &mut fastrand::Rng, job: Option<String>, most: u32) -> Vec<Stri
         _ => format!("explicit:0,{}", random.u32(0..most)),
     };
     let scope = if random.u32(0..4) == 0 { "host:" } else { "" };
+    let strict = if random.bool() { "strict:" } else { "" };
     words.extend([
         format!("-n{tasks}"),
         format!("-c{cpus}"),
-        format!("--binding={scope}{strategy}"),
+        format!("--binding={scope}{strict}{strategy}"),
     ]);
     words
 }
