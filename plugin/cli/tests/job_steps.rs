@@ -126,6 +126,27 @@ fn what_is_refused_and_what_is_not_known() {
     );
 }
 
+/// Manuals build long lists of masks from parts.
+#[test]
+fn values_that_the_script_puts_together_are_known() {
+    let folder = folder(
+        "MASK=\"mask_cpu:3,30\"\nMASK=\"${MASK},c\"\nMASK+=,c0\nsrun --cpu-bind=quiet,$MASK ./a\n\
+         for more in 3 c; do\n  MASK=\"$MASK,$more\"\ndone\nsrun --cpu-bind=$MASK ./b\n\
+         LIST=map_cpu:0\nLIST+=,$HERE\nsrun --cpu-bind=$LIST ./c\n",
+    );
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    assert_eq!(
+        steps(&done)[4..],
+        [
+            "18 planned 0-1 4-5 2-3 6-7",
+            "22 not-planned --cpu-bind has a value that only the job knows",
+            "25 not-planned --cpu-bind has a value that only the job knows",
+        ],
+        "{}",
+        done.stderr
+    );
+}
+
 /// Those of berth's own, each of which may also stand beside the script.
 #[test]
 fn steps_with_options_of_our_own() {

@@ -6,7 +6,7 @@ use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::{Line, Program};
 
 use super::finding::{Edit, Repair, replaced};
-use crate::shell::Word;
+use crate::shell::{Word, is_letter};
 
 /// What a command is to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,23 @@ pub(crate) struct Variable {
 }
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
+
+/// A text with the values of its `$NAME` and `${NAME}`; none if the script itself does not give one of them, or if it
+/// has another kind of expansion.
+pub(crate) fn expanded(text: &str, variables: &Variables) -> Option<String> {
+    let mut parts = text.split('$');
+    let mut result = parts.next()?.to_string();
+    for part in parts {
+        let (name, rest) = match part.strip_prefix('{') {
+            Some(braced) => braced.split_once('}')?,
+            None => part.split_at(part.find(|c| !is_letter(c)).unwrap_or(part.len())),
+        };
+        let variable = variables.get(name).filter(|one| !one.is_computed)?;
+        result.extend([variable.value.as_str(), rest]);
+    }
+    // An array, a pattern, or another program's output.
+    (!result.contains(['(', '`'])).then_some(result)
+}
 
 /// A command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

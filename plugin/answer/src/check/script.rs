@@ -10,11 +10,11 @@ use berth_srun::Line;
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
 
-use super::command::{Command, Kind, Variable, Variables};
+use super::command::{Command, Kind, Variable, Variables, expanded};
 use super::finding::{Foreign, System};
 use super::place::Surroundings;
 use crate::lines::base;
-use crate::shell::{Document, Simple, Unclosed, Word, assignment, line_of, scan};
+use crate::shell::{Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan};
 use crate::text::has_word;
 
 /// What a script is to the one around it.
@@ -118,7 +118,15 @@ impl<'a> Reader<'a> {
             variables: around
                 .variables
                 .iter()
-                .filter_map(|text| variable(text, text.contains('$'), None))
+                .filter_map(|text| {
+                    let (name, value) = assignment(text)?;
+                    let value = Variable {
+                        value: value.into(),
+                        is_computed: value.contains('$'),
+                        end: None,
+                    };
+                    Some((name.into(), value))
+                })
                 .collect(),
             documents: Vec::new(),
             written: BTreeMap::new(),
@@ -181,20 +189,24 @@ impl<'a> Reader<'a> {
             let exports =
                 ["export", "declare", "typeset", "readonly"].contains(&first.text.as_str());
             if exports {
-                return self.variables.extend(rest.iter().filter_map(assigned));
+                for word in rest {
+                    self.assign(simple, word);
+                }
+                return;
             }
-            match assigned(first) {
-                Some((name, value)) => _ = self.variables.insert(name, value),
-                None if WRAPPERS.contains(&base(&first.text)) && first.is_plain => {}
-                None => break,
+            let is_wrapper = WRAPPERS.contains(&base(&first.text)) && first.is_plain;
+            if !self.assign(simple, first) && !is_wrapper {
+                break;
             }
             words = rest;
         }
         let Some((name, rest)) = words.split_first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
-            for (name, _) in simple.words.iter().filter_map(assigned) {
-                self.variables.entry(name).and_modify(|one| one.end = None);
+            let set = simple.words.iter().filter_map(|word| assigned(&word.text));
+            for (name, _, _) in set {
+                let variable = self.variables.get_mut(name);
+                variable.into_iter().for_each(|one| one.end = None);
             }
             return;
         };
@@ -205,6 +217,31 @@ impl<'a> Reader<'a> {
             "setenv" | "unset" | "unsetenv" => std::mem::take(&mut self.variables),
             _ => outer,
         };
+    }
+
+    /// Takes an assignment over, with its value as far as the script itself gives it; whether the word is one.
+    fn assign(&mut self, simple: &Simple, word: &Word) -> bool {
+        let Some((name, value, appends)) = assigned(&word.text) else {
+            return false;
+        };
+        let before = match self.variables.get(name).filter(|_| appends) {
+            Some(variable) => (!variable.is_computed).then_some(variable.value.as_str()),
+            None => Some(""),
+        };
+        let known = match word.is_computed {
+            true => expanded(value, &self.variables),
+            false => Some(value.into()),
+        };
+        // A loop's body runs several times, and a branch perhaps never.
+        let is_fixed = !simple.is_nested || !(appends || word.is_computed);
+        let known = before.zip(known).filter(|_| is_fixed);
+        let variable = Variable {
+            is_computed: known.is_none(),
+            value: known.map_or_else(|| value.into(), |(before, new)| format!("{before}{new}")),
+            end: Some(word.range.end),
+        };
+        self.variables.insert(name.into(), variable);
+        true
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
@@ -327,17 +364,9 @@ fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
     }
 }
 
-/// A variable that a word sets, with its name.
-fn assigned(word: &Word) -> Option<(String, Variable)> {
-    variable(&word.text, word.is_computed, Some(word.range.end))
-}
-
-fn variable(text: &str, is_computed: bool, end: Option<usize>) -> Option<(String, Variable)> {
-    let (name, value) = assignment(text)?;
-    let value = Variable {
-        value: value.into(),
-        is_computed,
-        end,
-    };
-    Some((name.into(), value))
+/// The name and the value of an assignment, and whether the value is appended (`NAME+=value`).
+fn assigned(text: &str) -> Option<(&str, &str, bool)> {
+    let (left, value) = text.split_once('=')?;
+    let name = left.strip_suffix('+').unwrap_or(left);
+    is_variable(name).then_some((name, value, name != left))
 }

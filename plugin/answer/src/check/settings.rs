@@ -9,7 +9,7 @@ use berth_srun::options::{Command as Program, Own, passed_by, variables};
 use berth_srun::reading::{Refused, SrunRequest, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
-use super::command::{Command, Kind, Variables};
+use super::command::{Command, Kind, expanded};
 use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
@@ -25,7 +25,7 @@ impl Settings {
     pub(super) fn of(command: &Command) -> Self {
         let mut own = Self::default();
         for given in &command.line.options {
-            let known = |text: &String| known_value(text, &command.variables);
+            let known = |text: &String| expanded(text, &command.variables);
             let value = match command.is_computed(given) {
                 true => given.value.as_ref().and_then(known),
                 false => given.value.clone(),
@@ -85,7 +85,7 @@ impl Settings {
             };
             let value = match found.is_computed {
                 false => Some(found.value.clone()),
-                true => known_value(&found.value, set),
+                true => expanded(&found.value, set),
             };
             let Some(value) = value else {
                 self.all.retain(|one| one.name != name);
@@ -149,16 +149,6 @@ impl Settings {
     fn is_known(&self, command: &Command) -> bool {
         command.is_complete() && !self.unknown.iter().any(|name| selection::concerns(name))
     }
-}
-
-/// The value of `$NAME`, where the script itself gives it.
-fn known_value(text: &str, variables: &Variables) -> Option<String> {
-    let name = text.strip_prefix('$')?;
-    let inner = name
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'));
-    let variable = variables.get(inner.unwrap_or(name))?;
-    (!variable.is_computed).then(|| variable.value.clone())
 }
 
 /// Whether a default for one of berth's own options holds.

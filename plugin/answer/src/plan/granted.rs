@@ -47,10 +47,12 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
     let mut facts = site::facts(args)?;
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
-    facts.push(beside_reserved(args, granted.fact));
+    let allocation = beside_reserved(args, granted.fact);
     let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();
+    let plans = of_parts(args, on, &granted.nodes, &gres.flatten());
+    let plans = plans.map_err(|why| beside_assumed(why, &allocation))?;
+    facts.push(allocation);
     facts.extend(devices);
-    let plans = of_parts(args, on, &granted.nodes, &gres.flatten())?;
     let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
     let order = args.srun.distribution.unwrap_or_default();
     Ok(PlannedStep {
@@ -64,6 +66,17 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
         plans: plans.all,
         of_node: plans.of_node,
     })
+}
+
+/// A refusal with the allocation that was assumed for it: on another one the step may run.
+fn beside_assumed(why: Failure, allocation: &Fact) -> Failure {
+    match why.downcast::<Refused>() {
+        Ok(why) if allocation.by == By::Assumed => {
+            Refused(format!("{why}; {}: {allocation}", allocation.what)).into()
+        }
+        Ok(why) => why,
+        Err(why) => why,
+    }
 }
 
 /// The plan of each node.

@@ -101,10 +101,18 @@ pub fn line_of(text: &[u8], at: usize) -> usize {
 
 /// The name and the value of an assignment, `NAME=value`.
 pub fn assignment(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once('=')?;
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let is_name = name.starts_with(|first: char| is_letter(first) && !first.is_ascii_digit());
-    (is_name && name.chars().all(is_letter)).then_some((name, value))
+    text.split_once('=').filter(|(name, _)| is_variable(name))
+}
+
+/// Whether a shell's variable may have this name.
+pub fn is_variable(name: &str) -> bool {
+    let is_first = |first: char| is_letter(first) && !first.is_ascii_digit();
+    name.starts_with(is_first) && name.chars().all(is_letter)
+}
+
+/// Whether a letter may stand in a variable's name.
+pub fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 #[cfg(test)]
