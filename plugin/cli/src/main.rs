@@ -26,10 +26,11 @@ use std::io;
 use std::process::ExitCode;
 
 use berth_answer::args::{as_getopt, shortened};
+use berth_answer::lines::NoAnswer;
 use berth_discover::DiscoverError;
 use clap::Parser;
 
-use crate::args::{Cli, Command, typed_command};
+use crate::args::{Cli, Command, typed_command, usage};
 
 pub(crate) use berth_answer::{Failure, Unreadable};
 
@@ -46,7 +47,8 @@ pub(crate) fn exit_code(is_wrong: bool) -> ExitCode {
 /// Whether the failure is an input's.
 pub(crate) fn is_unreadable(why: &(dyn std::error::Error + 'static)) -> bool {
     let of_machine = why.downcast_ref::<DiscoverError>();
-    why.is::<Unreadable>() || of_machine.is_some_and(DiscoverError::is_input)
+    let is_failed = matches!(why.downcast_ref(), Some(NoAnswer::Failed(_)));
+    is_failed || why.is::<Unreadable>() || of_machine.is_some_and(DiscoverError::is_input)
 }
 
 fn main() -> ExitCode {
@@ -72,13 +74,17 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // The reader has closed the pipe, as `| head` does, and needs no more.
         Err(why) if is_closed_pipe(&*why) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::failed(&why.to_string());
-            match is_unreadable(&*why) {
-                true => ExitCode::from(USAGE),
-                false => ExitCode::FAILURE,
+        Err(why) => match why.downcast_ref() {
+            Some(NoAnswer::Usage(why)) => usage(why).exit(),
+            Some(NoAnswer::Refused(why)) => {
+                say::refused(why);
+                ExitCode::FAILURE
             }
-        }
+            _ => {
+                say::failed(&why.to_string());
+                ExitCode::from(if is_unreadable(&*why) { USAGE } else { 1 })
+            }
+        },
     }
 }
 

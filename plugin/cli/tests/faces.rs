@@ -13,8 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use berth_answer::Failure;
 use berth_answer::args::Format;
 use berth_answer::check;
+use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
-use berth_answer::plan::{self, Answer};
+use berth_answer::plan::{self, Answered};
 use berth_answer::reader::Reader;
 use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
 use berth_discover::{Source, discover};
@@ -102,12 +103,19 @@ fn by_library(machine: &str, line: &str) -> Option<String> {
     let mut reader = Reader::new(words, &world).unwrap();
     let question = reader.line(line).ok()?;
     let on = plan::node(&question, &world).unwrap();
-    let answer = plan::answer_of_line(&question, &on).ok()?;
-    Some(match answer {
-        Answer::Planned(step) => {
-            plan::one_line(&question, &on, &step, Some(Format::Masks)).unwrap()
+    Some(match plan::answer_of_line(&question, &on) {
+        Ok(step) => {
+            let of = Answered {
+                args: &question,
+                on: &on,
+                step: &step,
+            };
+            plan::one_line(of, Some(Format::Masks)).unwrap()
         }
-        Answer::Refused(why) => plan::no_line(&why, Some(Format::Masks)),
+        Err(why) => match why.downcast_ref()? {
+            NoAnswer::Usage(_) => return None,
+            why => plan::no_line(&why.to_string(), Some(Format::Masks)),
+        },
     })
 }
 
@@ -174,15 +182,18 @@ fn every_face_has_the_same_answer() {
 fn document(reader: &mut Reader<'_>, line: &str, world: &Machines) -> Option<Value> {
     let question = reader.line(line).ok()?;
     let on = plan::node(&question, world).unwrap();
-    let Answer::Planned(step) = check::answer(&question, &on, world).ok()? else {
-        return None;
-    };
+    let step = check::answer(&question, &on, world).ok()?;
     let mut out = Vec::new();
     let screen = Screen {
         width: 80,
         has_colours: false,
     };
-    plan::show(&question, &on, &step, screen, &mut out).unwrap();
+    let of = Answered {
+        args: &question,
+        on: &on,
+        step: &step,
+    };
+    plan::show(of, screen, &mut out).unwrap();
     Some(serde_json::from_slice(&out).unwrap())
 }
 
@@ -242,14 +253,15 @@ fn a_script_is_read_once_for_an_answer() {
         let words = ["--machine".to_string(), "pack:2 core:4 pu:2".into()].into();
         let question = Reader::new(words, &world).unwrap().line(line).unwrap();
         let on = plan::node(&question, &world).unwrap();
-        let answer = plan::answer_of_line(&question, &on).unwrap();
-        let Answer::Planned(step) = answer else {
-            panic!("{line} is refused");
-        };
+        let step = plan::answer_of_line(&question, &on).unwrap();
         assert!(
-            !plan::notes(&question, &on, &step)
-                .iter()
-                .any(String::is_empty)
+            !plan::notes(Answered {
+                args: &question,
+                on: &on,
+                step: &step
+            })
+            .iter()
+            .any(String::is_empty)
         );
         assert_eq!(world.reads.get(), 1, "{line}");
     }

@@ -4,6 +4,8 @@
 mod check_common;
 mod plan_common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use check_common::rules;
@@ -158,5 +160,36 @@ fn the_conflict_of_srun_names_the_way_out() {
     let said = plan("--machine pu:4 -n1 --exact --whole").stderr;
     for part in ["leave out --whole", "--exclusive includes --exact"] {
         assert!(said.contains(part), "{said}");
+    }
+}
+
+/// scontrol of a cluster whose jobs have whole nodes.
+const SCONTROL: &str = "#!/bin/sh
+case \"$*\" in
+*config) echo 'SelectType = select/linear' ;;
+*nodes) echo 'NodeName=n1 CPUTot=8 Sockets=1 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=1' ;;
+*partition) echo 'PartitionName=p Default=YES Nodes=n1' ;;
+esac
+";
+
+#[test]
+fn check_asks_the_cluster_for_every_option_that_needs_whole_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("scontrol");
+    std::fs::write(&program, SCONTROL).unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    for options in [
+        "--cpu-bind=map_cpu:0,1",
+        "--binding=linear:2",
+        "--map-by=slot:pe=2",
+        "--cpuset=CPU_LIST=0-1",
+    ] {
+        let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(["check", &format!("srun -n2 {options} ./a")])
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
+            .output()
+            .unwrap();
+        let found = String::from_utf8_lossy(&done.stdout);
+        assert!(found.contains("no trap was found"), "{options}: {found}");
     }
 }

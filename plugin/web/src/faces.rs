@@ -4,9 +4,9 @@
 use berth_answer::args::{Format, shortened};
 use berth_answer::check::{self, check};
 use berth_answer::json;
-use berth_answer::lines::{NoAnswer, Unusable};
+use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
-use berth_answer::plan::{self, Answer as Planned};
+use berth_answer::plan::{self, Answered};
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread};
 use berth_answer::shell::assignment;
@@ -36,8 +36,14 @@ pub(crate) fn answer(request: &Request, world: &PageWorld) -> Answer {
 }
 
 fn failed(why: &Failure) -> Answer {
-    let code = if why.is::<Unreadable>() { 2 } else { 1 };
-    Answer::without(code, "failed", text::short(&why.to_string()).into_owned())
+    let (code, kind) = match why.downcast_ref() {
+        Some(NoAnswer::Usage(_)) => (2, "usage"),
+        Some(NoAnswer::Failed(_)) => (2, "failed"),
+        Some(NoAnswer::Refused(_)) => return Answer::without(1, "refused", why.to_string()),
+        _ if why.is::<Unreadable>() => (2, "failed"),
+        _ => (1, "failed"),
+    };
+    Answer::without(code, kind, text::short(&why.to_string()).into_owned())
 }
 
 fn document(format: &str, field: &str, value: &impl serde::Serialize) -> Result<Answer, Failure> {
@@ -48,12 +54,10 @@ fn document(format: &str, field: &str, value: &impl serde::Serialize) -> Result<
 
 /// The answer to words that are no question.
 fn unread(why: Unread) -> Answer {
-    let (code, kind, text) = match why {
-        Unread::Options(why) => (2, "usage", shortened(why).to_string()),
-        Unread::Line(NoAnswer::Usage(why)) => (2, "usage", text::short(&why).into_owned()),
-        Unread::Line(why) => (1, "failed", text::short(&why.to_string()).into_owned()),
-    };
-    Answer::without(code, kind, text)
+    match why {
+        Unread::Options(why) => Answer::without(2, "usage", shortened(why).to_string()),
+        Unread::Line(why) => failed(&why.into()),
+    }
 }
 
 /// The question of a request; without the line it is about the machine alone.
@@ -108,32 +112,23 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
         Err(why) => return Ok(unread(why)),
     };
     let on = plan::node(&question, world)?;
-    let step = match check::answer(&question, &on, world) {
-        Ok(Planned::Planned(step)) => step,
-        Ok(Planned::Refused(why)) => {
-            let is_known = !plan::is_not_modelled(&why);
-            return Ok(Answer::without(
-                1,
-                if is_known { "refused" } else { "failed" },
-                why,
-            ));
-        }
-        Err(why) if why.is::<Unusable>() => {
-            return Ok(Answer::without(2, "usage", why.to_string()));
-        }
-        Err(why) => return Err(why),
+    let step = check::answer(&question, &on, world)?;
+    let of = Answered {
+        args: &question,
+        on: &on,
+        step: &step,
     };
     let mut out = Vec::new();
-    let note = plan::show(&question, &on, &step, SCREEN, &mut out)?;
+    let note = plan::show(of, SCREEN, &mut out)?;
     let is_text = !matches!(question.format, Some(Format::Json | Format::Svg));
     if is_text && question.explain {
-        plan::explain(&mut out, &question, &on, &step)?;
+        plan::explain(&mut out, of)?;
     }
     if is_text && question.score {
-        plan::score(&mut out, &on, &step)?;
+        plan::score(&mut out, of)?;
     }
     let notes = note.map(String::from).into_iter();
-    let notes = notes.chain(plan::notes(&question, &on, &step));
+    let notes = notes.chain(plan::notes(of));
     Ok(Answer {
         code: u8::from(step.refuses_a_step()),
         output: String::from_utf8(out)?,

@@ -40,10 +40,7 @@ impl<'a> Case<'a> {
         let is_job = matches!(command.kind, Kind::Job(_));
         let job = script.job.as_ref();
         let job = job.filter(|_| !is_job && !script.has_components);
-        let mut job = job.map(Settings::of);
-        if let Some(job) = job.as_mut().filter(|_| around.exclusive) {
-            job.add_exclusive();
-        }
+        let job = job.map(|job| Settings::of(job, around.exclusive));
         let asked = job.as_ref().and_then(|job| job.read(around.release).ok());
         let threads = asked.as_ref().and_then(|asked| asked.threads_per_core);
         let passed = job
@@ -53,11 +50,8 @@ impl<'a> Case<'a> {
         if !is_job {
             settings.add_variables(command, job.as_ref(), around.release);
         }
-        settings.add(Settings::of(command));
-        // It is an option of the line that makes the job.
-        if around.exclusive && job.is_none() {
-            settings.add_exclusive();
-        }
+        // --exclusive is an option of the line that makes the job.
+        settings.add(Settings::of(command, around.exclusive && job.is_none()));
         Self {
             script,
             command,
@@ -191,7 +185,8 @@ impl<'a> Case<'a> {
 
     /// The options as a plan takes them; none if only the shell knows one that concerns it.
     pub(crate) fn options(&self) -> Option<Vec<LineOption>> {
-        self.settings.plan_options(self.command)
+        let is_known = self.settings.is_known(self.command);
+        is_known.then(|| self.settings.slurms().cloned().collect())
     }
 
     /// The job as a line: the one around this step, or the command itself. `None` means that only the

@@ -20,13 +20,13 @@ mod steps;
 use berth_srun::Release;
 
 use crate::args::SiteNodes;
-use crate::shell::Word;
+use crate::lines::plan_args::is_exclusive;
 use crate::world::{LIVE, World};
 use crate::{Failure, Unreadable};
 use case::Case;
 use command::Kind;
 use finding::{Finding, Foreign, replaced};
-use place::{Place, Surroundings, is_exclusive};
+use place::{Place, Surroundings};
 use script::{Role, Script};
 
 pub use report::Report;
@@ -85,27 +85,11 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
     Ok(Report::of(&read, &around))
 }
 
-/// Whether the cluster that is reached from there gives the job whole nodes. It is asked only where
-/// the answer changes something.
+/// Whether the cluster that is reached from there gives the job whole nodes.
 fn is_whole_there(script: &Script, around: &Surroundings<'_>) -> bool {
-    let scripts = script.all_scripts();
-    let commands = || scripts.iter().flat_map(|script| &script.commands);
-    let lines = || {
-        scripts
-            .iter()
-            .flat_map(|script| &script.job)
-            .chain(commands())
-    };
-    let matters = |word: &Word| {
-        let text = &word.text;
-        text.contains("map_") || text.contains("mask_") || text.contains("binding")
-    };
-    let threads = commands().any(|one| one.variables.contains_key("OMP_NUM_THREADS"));
-    if !threads && !lines().flat_map(|one| &one.words).any(matters) {
-        return false;
-    }
-    let mut named = lines().filter_map(|one| one.option("partition"));
-    let partition = named.find_map(|given| given.value.as_deref());
+    let scripts = script.all_scripts().into_iter();
+    let mut lines = scripts.flat_map(|script| script.job.iter().chain(&script.commands));
+    let partition = lines.find_map(|one| one.option("partition")?.value.as_deref());
     let config = around.world.standing(LIVE, Some(LIVE)).cluster;
     let config = config.and_then(Result::ok);
     config.is_some_and(|config| config.gives_whole_nodes(partition, around.release.modelled()))

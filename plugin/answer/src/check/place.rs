@@ -7,6 +7,7 @@ use berth_placement::Node;
 use berth_srun::{Config, Release};
 
 use crate::args::{as_getopt, shortened};
+use crate::lines::plan_args::is_exclusive;
 use crate::world::{ScriptFile, World};
 use crate::{Failure, Question, Unreadable, plan, reader};
 
@@ -56,11 +57,6 @@ impl Place {
         let node = node.clone();
         Some(Self { args, node })
     }
-}
-
-/// Whether a word makes a job's nodes its own.
-pub(super) fn is_exclusive(word: &str) -> bool {
-    word == "--exclusive" || word.starts_with("--exclusive=")
 }
 
 /// The words that hold for every step, as getopt reads them.

@@ -3,17 +3,18 @@
 //! `berth plan`, with slurmctld's choice of nodes and cores.
 
 use berth_placement::{Level, Node, Plan, Rule, counted, either};
-use berth_srun::Own;
-use berth_srun::reading::selection;
+use berth_srun::reading::{Refused, selection};
+use berth_srun::{LineOption, Own};
 
 use super::case::Case;
 use super::finding::Finding;
 use super::place::Place;
 use super::rules::openmp;
+use crate::Question;
 use crate::args::{SiteNodes, SrunOptions};
+use crate::lines::NoAnswer;
 use crate::parents::Parents;
-use crate::plan::{self, Answer, PlannedStep, StepAnswer};
-use crate::{Failure, Question, lines};
+use crate::plan::{self, PlannedStep, StepAnswer};
 
 /// The request as a plan's. What was typed beside the line goes before its own words.
 ///
@@ -25,20 +26,31 @@ pub(super) fn request(case: &Case<'_>, place: &Place) -> Result<Question, StepAn
     let (mut options, job) = known.ok_or_else(|| unknown(case))?;
     let beside = place.args.srun.options().iter();
     options.extend(beside.filter(|one| one.variable.is_none()).cloned());
-    let mut args = place.args.clone();
+    let args = in_job(case, place, options, job);
+    let mut args = args.map_err(|why| refused(why.to_string()))?;
     let typed = &mut args.typed;
     for own in Own::ALL {
         if let Some(text) = case.has(own.name).filter(|_| typed.text(own).is_none()) {
             typed.set(own, text).map_err(refused)?;
         }
     }
-    typed.slurm = Some(case.around.release);
-    typed.job = job;
-    let read = SrunOptions::read(options, case.around.release);
-    args.srun = read.map_err(|why| refused(why.to_string()))?;
-    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
-    args.read_job(case.around.world);
     args.find_defaults(case.around.world).map_err(refused)?;
+    Ok(args)
+}
+
+/// A step with these options, in a job with this line.
+fn in_job(
+    case: &Case<'_>,
+    place: &Place,
+    options: Vec<LineOption>,
+    job: Option<String>,
+) -> Result<Question, Refused> {
+    let mut args = place.args.clone();
+    args.srun = SrunOptions::read(options, case.around.release)?;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
+    args.typed.slurm = Some(case.around.release);
+    args.typed.job = job;
+    args.read_job(case.around.world);
     Ok(args)
 }
 
@@ -79,10 +91,11 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
         let typed = &mut args.typed;
         (typed.core_kind, typed.near, typed.cpuset) = (None, None, None);
-        plan::answer(&args, &place.node).ok()
+        plan::answer(&args, &place.node).err()
     };
-    let is_refused =
-        matches!(planned(), Some(Answer::Refused(why)) if !plan::is_not_modelled(&why));
+    let why = planned();
+    let why = why.as_ref().and_then(|why| why.downcast_ref());
+    let is_refused = matches!(why, Some(NoAnswer::Refused(_)));
     known.borrow_mut().insert(key, is_refused);
     is_refused
 }
@@ -90,11 +103,7 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
 /// The job alone, on a known machine or cluster.
 fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
     let place = case.around.place.as_ref()?;
-    let mut args = place.args.clone();
-    args.srun = SrunOptions::read(Vec::new(), case.around.release).ok()?;
-    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
-    args.typed.job = case.job_line()?;
-    args.read_job(case.around.world);
+    let args = in_job(case, place, Vec::new(), case.job_line()?).ok()?;
     Some((args, &place.node))
 }
 
@@ -116,32 +125,19 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let planned = || {
         let place = case.around.place.as_ref()?;
         let args = request(case, place).ok()?;
-        let answer = plan::answer_of_line(&args, &place.node).or_else(|why| {
-            // The submitting command refuses what it cannot use.
-            let why = why.downcast::<lines::Unusable>()?;
-            Ok::<_, Failure>(Answer::Refused(why.to_string()))
-        });
-        Some((&place.node, answer.ok()?, args))
+        let answer = plan::answer_of_line(&args, &place.node);
+        Some((&place.node, answer, args))
     };
     let Some((on, answer, args)) = planned() else {
         return Vec::new();
     };
-    let step = match answer {
-        Answer::Planned(step) => step,
-        Answer::Refused(why) if plan::is_not_modelled(&why) => {
-            let reason = "berth plan has no answer for this step, so its place was not checked";
-            return vec![case.hint("not-planned", why, reason)];
-        }
-        // The numbers of a job's CPUs on a shared node are not known.
-        Answer::Refused(_) if case.is_list() && !case.is_whole() => return Vec::new(),
-        Answer::Refused(why) => {
-            let finding = case.warning("refused", why, "the step does not run there");
-            return vec![finding.or(case.bind_to("cores"))];
-        }
+    // The numbers of a job's CPUs on a shared node are not known.
+    let is_unknown = case.is_list() && !case.is_whole();
+    let step = match answer.map_err(|why| why.downcast()) {
+        Ok(step) if !is_unknown => step,
+        Err(Ok(why)) => return without_plan(case, *why, is_unknown),
+        _ => return Vec::new(),
     };
-    if case.is_list() && !case.is_whole() {
-        return Vec::new();
-    }
     let planned = Planned {
         case,
         args,
@@ -160,12 +156,29 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     wrong.chain(planned.neighbours_apart()).collect()
 }
 
+/// The finding where there is no plan.
+fn without_plan(case: &Case<'_>, why: NoAnswer, is_unknown: bool) -> Vec<Finding> {
+    let text = why.to_string();
+    match why {
+        NoAnswer::NotModelled(_) => {
+            let reason = "berth plan has no answer for this step, so its place was not checked";
+            vec![case.hint("not-planned", text, reason)]
+        }
+        // The submitting command refuses what it cannot use.
+        NoAnswer::Refused(_) | NoAnswer::Usage(_) if !is_unknown => {
+            let finding = case.warning("refused", text, "the step does not run there");
+            vec![finding.or(case.bind_to("cores"))]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// A step with its plan.
 struct Planned<'a> {
     case: &'a Case<'a>,
     args: Question,
     on: &'a Node,
-    step: Box<PlannedStep>,
+    step: PlannedStep,
 }
 
 impl Planned<'_> {
@@ -287,9 +300,7 @@ impl Planned<'_> {
         let nodes = levels.split(',').next().filter(|nodes| !nodes.is_empty());
         let order = format!("{}:block", nodes.unwrap_or("block"));
         other.srun = args.srun.with(&[("distribution", Some(&order))]).ok()?;
-        let Answer::Planned(blocks) = plan::answer(&other, self.on).ok()? else {
-            return None;
-        };
+        let blocks = plan::answer(&other, self.on).ok()?;
         let places = |step: &PlannedStep| -> Vec<_> {
             step.tasks().map(|task| task.plan().cpus.clone()).collect()
         };

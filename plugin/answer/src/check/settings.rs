@@ -21,8 +21,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Those of its own words.
-    pub(super) fn of(command: &Command) -> Self {
+    /// Those of its own words; with `--exclusive` beside them, as an option of `berth check`.
+    pub(super) fn of(command: &Command, is_exclusive: bool) -> Self {
         let mut own = Self::default();
         for given in &command.line.options {
             let known = |text: &String| expanded(text, &command.variables);
@@ -40,6 +40,8 @@ impl Settings {
                 ..given.clone()
             });
         }
+        let exclusive = is_exclusive.then(|| LineOption::typed("exclusive", None));
+        own.all.extend(exclusive);
         own
     }
 
@@ -50,11 +52,6 @@ impl Settings {
             all: passed_by_variables(self.all.iter().cloned(), threads, release).collect(),
             unknown: self.unknown.iter().filter(is_passed).cloned().collect(),
         }
-    }
-
-    /// Adds `--exclusive`, an option of `berth check`.
-    pub(super) fn add_exclusive(&mut self) {
-        self.all.push(LineOption::typed("exclusive", None));
     }
 
     /// Adds options that override those before.
@@ -104,7 +101,7 @@ impl Settings {
     }
 
     /// Those that a table has; others may be a plugin's.
-    fn slurms(&self) -> impl Iterator<Item = &LineOption> {
+    pub(super) fn slurms(&self) -> impl Iterator<Item = &LineOption> {
         let all = self.all.iter();
         all.filter(|one| one.trouble != Some(Trouble::Unknown))
     }
@@ -117,12 +114,6 @@ impl Settings {
         read(self.slurms().map(LineOption::setting), release)
     }
 
-    /// The options as a plan takes them; none if only the shell knows one that concerns it.
-    pub(super) fn plan_options(&self, command: &Command) -> Option<Vec<LineOption>> {
-        self.is_known(command).then_some(())?;
-        Some(self.slurms().cloned().collect())
-    }
-
     /// A job as a line of its program, with the options that concern a plan; `None` if only the shell
     /// knows them.
     pub(super) fn line_of(&self, job: &Command) -> Option<String> {
@@ -130,12 +121,9 @@ impl Settings {
             return None;
         };
         self.is_known(job).then_some(())?;
-        let is_own = |name: &str| {
-            let name = name.strip_prefix("berth-").unwrap_or(name);
-            Own::named(name).is_some()
-        };
         let all = self.all.iter();
-        let concerns = |one: &&LineOption| selection::concerns(&one.name) || is_own(&one.name);
+        let concerns =
+            |one: &&LineOption| selection::concerns(&one.name) || Own::named(&one.name).is_some();
         let words = all.filter(concerns).map(|one| match &one.value {
             Some(value) => format!("--{}={value}", one.name),
             None => format!("--{}", one.name),
@@ -146,7 +134,8 @@ impl Settings {
         shlex::try_join(words.iter().map(String::as_str)).ok()
     }
 
-    fn is_known(&self, command: &Command) -> bool {
+    /// Whether only the shell knows no option that concerns a plan.
+    pub(super) fn is_known(&self, command: &Command) -> bool {
         command.is_complete() && !self.unknown.iter().any(|name| selection::concerns(name))
     }
 }

@@ -7,24 +7,23 @@ use super::command::{Command, Kind};
 use super::place::{Place, Surroundings};
 use super::script::{Role, Script, script};
 use super::{planned, rules};
-use crate::plan::{self, Answer, ScriptStep, StepAnswer};
+use crate::plan::{self, PlannedStep, ScriptStep, StepAnswer};
 use crate::{Failure, Question, World, lines};
 
 /// Plans one request as `berth plan` does, and the steps of the script that its job runs; the body of a loop
 /// counts once.
 ///
 /// # Errors
-/// Options that do not fit the machine.
-pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Answer, Failure> {
-    let mut answer = plan::answer_of_line(question, on)?;
-    if let Answer::Planned(step) = &mut answer
-        && let Some(job) = &mut step.job
+/// [`lines::NoAnswer`] where it would not run, and options that do not fit the machine.
+pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<PlannedStep, Failure> {
+    let mut step = plan::answer_of_line(question, on)?;
+    if let Some(job) = &mut step.job
         && let Some(line) = &job.submits
     {
         let steps = steps(line, question, on, world);
         job.add_steps(steps, question, on);
     }
-    Ok(answer)
+    Ok(step)
 }
 
 /// The steps of the script that a line of sbatch submits.

@@ -52,11 +52,8 @@ pub enum Script {
 impl JobLine {
     /// An option of berth's own, which the job's steps take over.
     pub(crate) fn own(&self, name: &str) -> Option<&str> {
-        let is_own = |given: &&LineOption| {
-            let sure = given.name.strip_prefix("berth-");
-            sure.unwrap_or(&given.name) == name
-        };
-        self.options.iter().rfind(is_own)?.value.as_deref()
+        let mut all = self.options.iter();
+        all.rfind(|given| given.name == name)?.value.as_deref()
     }
 
     /// The variables that its command takes options from.

@@ -68,3 +68,8 @@ pub(crate) fn is_whole(given: &LineOption, word: &str) -> bool {
         && has_same_meaning(&given.name)
         && (!is_long || typed == given.alias.unwrap_or(&given.name))
 }
+
+/// Whether a word makes a job's nodes its own.
+pub(crate) fn is_exclusive(word: &str) -> bool {
+    word == "--exclusive" || word.starts_with("--exclusive=")
+}

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::step::PlannedStep;
 use crate::Question;
+use crate::lines::NoAnswer;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.
@@ -71,32 +72,36 @@ impl Question {
         })
     }
 
-    /// Why the cpuset of a request cannot be planned.
-    pub(super) fn unknown_cpuset(&self) -> Option<String> {
-        let asked = match self.merged_cpuset() {
-            Ok(asked) => asked?,
-            Err(why) => return Some(why),
+    /// Checks that the cpuset of a request can be planned.
+    ///
+    /// # Errors
+    /// [`NoAnswer`]
+    pub(super) fn has_known_cpuset(&self) -> Result<(), NoAnswer> {
+        let asked = self.merged_cpuset().map_err(NoAnswer::Refused)?;
+        let Some(CpusetRequest::Static(named)) = &asked else {
+            return Ok(());
         };
-        let CpusetRequest::Static(named) = &asked else {
-            return None;
-        };
-        if self.of_site(&asked).is_some() {
-            return None;
+        if asked
+            .as_ref()
+            .and_then(|asked| self.of_site(asked))
+            .is_some()
+        {
+            return Ok(());
         }
         let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
         if sets.is_empty() {
-            return Some(format!(
-                "not modelled: --cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
+            return Err(NoAnswer::NotModelled(format!(
+                "--cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
                  the node",
                 named.name
-            ));
+            )));
         }
         let names: Vec<_> = sets.iter().map(|set| set.name.as_str()).collect();
-        Some(format!(
+        Err(NoAnswer::Refused(format!(
             "--cpuset: this node has no static cpuset {}; it has {}",
             named.name,
             names.join(", ")
-        ))
+        )))
     }
 }
 

@@ -2,7 +2,7 @@
 //! were tried, in the user's words. The rule comes from the plan's decision.
 
 use std::cmp::Ordering;
-use std::io::Write;
+use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::answer::decision::Mapped;
@@ -15,11 +15,11 @@ use berth_placement::{
 
 use super::change::changes;
 use super::devices::Variables;
-use super::step::{Answered, Planned, PlannedStep};
+use super::step::{Answered, Planned};
 use super::wishes::level_from;
 use super::{cpuset, devices, order};
+use crate::Question;
 use crate::parents::Parents;
-use crate::{Failure, Question};
 
 /// What `--confine=task` and the site's `confine=task` mean for the tasks.
 const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \
@@ -29,17 +29,10 @@ const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
     writeln!(out)?;
-    for line in lines(Answered { args, on, step }) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    let lines = lines(of);
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// The lines of the explanation behind an answer: once for each number of tasks that a node may have.

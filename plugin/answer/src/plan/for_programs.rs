@@ -9,9 +9,9 @@ use berth_placement::{CpuId, CpuSet, Node};
 use super::json::allocation;
 use super::step::{Answered, Planned, PlannedJob, PlannedStep, Task};
 use super::{json, masks, notes};
+use crate::Failure;
 use crate::args::Format;
 use crate::parents::Parents;
-use crate::{Failure, Question};
 
 /// Why there is no rank file.
 const NOTHING: &str = "nothing is bound, so there is no core to write into a rank file; ask for a level, as --cpu-bind=cores";
@@ -137,16 +137,12 @@ fn drawing(parents: &Parents<'_>, cpus: &CpuSet, bound: bool) -> String {
 ///
 /// # Errors
 /// A format that has several lines.
-pub fn one_line(
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-    format: Option<Format>,
-) -> Result<String, Failure> {
+pub fn one_line(of: Answered<'_>, format: Option<Format>) -> Result<String, Failure> {
+    let step = of.step;
     let mut line = match format {
         Some(format @ (Format::Cpus | Format::Masks)) => listed(format, step).join(" "),
         None => listed(Format::Masks, step).join(" "),
-        Some(Format::Json) => return json::line(Answered { args, on, step }),
+        Some(Format::Json) => return json::line(of),
         Some(_) => {
             let why = "--batch prints one line per request; use --format masks, cpus or json";
             return Err(why.into());
@@ -154,7 +150,7 @@ pub fn one_line(
     };
     let of_job = step.job.iter().filter(|_| format.is_none());
     let refused = of_job.flat_map(PlannedJob::refused_steps);
-    for note in notes(args, on, step).into_iter().chain(refused) {
+    for note in notes(of).into_iter().chain(refused) {
         line.push_str(&format!(" # {}", joined(&note)));
     }
     Ok(line)

@@ -9,7 +9,7 @@ use super::owns::owns;
 use super::request::request;
 use super::site;
 use super::step::{PlannedStep, Plans};
-use crate::lines::Refused;
+use crate::lines::NoAnswer;
 use crate::nodes::{Nodes, nodes};
 use crate::{Failure, Question};
 
@@ -19,7 +19,7 @@ const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 /// Plans it.
 ///
 /// # Errors
-/// [`Refused`], and options that do not fit the machine or each other.
+/// [`NoAnswer`], and options that do not fit the machine or each other.
 pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     let nodes = nodes(args)?;
     let bound = args.bound_as(nodes.names.listed());
@@ -38,11 +38,11 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
         ));
     }
     if let Some(why) = too_many(args, tasks, count) {
-        return Err(Refused(why).into());
+        return Err(NoAnswer::Refused(why).into());
     }
     let across = match nodes.of_tasks {
         Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
-        Some(listed) => return Err(Refused(other_count(tasks, listed.len())).into()),
+        Some(listed) => return Err(NoAnswer::Refused(other_count(tasks, listed.len())).into()),
         None => {
             let asked = args.srun.distribution.unwrap_or_default();
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)

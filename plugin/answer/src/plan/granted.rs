@@ -9,7 +9,7 @@ use super::owns::of_cores;
 use super::request::request;
 use super::site;
 use super::step::{NodePart, PlannedStep, Plans, refused};
-use crate::lines::{NoAnswer, Refused};
+use crate::lines::NoAnswer;
 use crate::parents::gpus;
 use crate::world::GpusOfJob;
 use crate::{By, Fact, Failure, Question};
@@ -30,9 +30,9 @@ fn beside_reserved(args: &Question, mut fact: Fact) -> Fact {
 /// Plans it.
 ///
 /// # Errors
-/// [`Refused`], and a configuration or an option that cannot be read.
+/// [`NoAnswer`], and a configuration or an option that cannot be read.
 pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
-    let granted = granted(args, on).map_err(NoAnswer::into_failure)?;
+    let granted = granted(args, on)?;
     let own = granted
         .leaves_cores_to_cpuset
         .then(|| args.without_cpus_of_job());
@@ -42,7 +42,7 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
     let most = granted.nodes.iter().map(|part| part.tasks).max();
     let nodes = granted.nodes.len() as u32;
     if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
-        return Err(Refused(why).into());
+        return Err(NoAnswer::Refused(why).into());
     }
     let mut facts = site::facts(args)?;
     let job = args.job_line().and_then(Result::ok);

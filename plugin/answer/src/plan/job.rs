@@ -15,18 +15,19 @@ use super::controller::{OnlyJob, only_job};
 use super::for_programs::cpus;
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
-use super::{Answer, answer_of_line, is_not_modelled, site};
+use super::{answer_of_line, site};
 use crate::args::Format;
 use crate::columns::write_named;
+use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine, Script};
-use crate::lines::{NoAnswer, Unusable};
+use crate::lines::plan_args::is_exclusive;
 use crate::picture::Screen;
 use crate::{By, Fact, Failure, Question, text};
 
 /// Plans it.
 ///
 /// # Errors
-/// [`Refused`](crate::lines::Refused), and a configuration or an option that cannot be read.
+/// [`NoAnswer`], and a configuration or an option that cannot be read.
 pub(super) fn as_job(
     args: &Question,
     on: &Node,
@@ -35,8 +36,7 @@ pub(super) fn as_job(
     if let Ok(line) = &line {
         has_script(line)?;
     }
-    let found = line.and_then(|line| only_job(args, on, line));
-    let found = found.map_err(NoAnswer::into_failure)?;
+    let found = only_job(args, on, line?)?;
     is_shown(args, &found)?;
     let mut facts = site::facts(args)?;
     facts.extend(found.line.variables());
@@ -86,18 +86,18 @@ fn planned(args: &Question, found: &OnlyJob) -> PlannedJob {
 }
 
 /// salloc runs its command where it is typed, so no format shows masks of it.
-fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), Failure> {
+fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), NoAnswer> {
     let has_cells = !matches!(args.format, None | Some(Format::Table | Format::Json));
     if found.line.program == Program::Sbatch || !(has_cells || args.batch.is_some()) {
         return Ok(());
     }
     let why = "salloc alone binds no task, so only the formats table and json show it; give a step inside, \
                as --job 'salloc -n8' 'srun ./app'";
-    Err(Unusable(why.into()).into())
+    Err(NoAnswer::Usage(why.into()))
 }
 
 /// sbatch submits nothing without its script.
-fn has_script(line: &JobLine) -> Result<(), Failure> {
+fn has_script(line: &JobLine) -> Result<(), NoAnswer> {
     let Script::Missing { name, why } = &line.script else {
         return Ok(());
     };
@@ -105,7 +105,7 @@ fn has_script(line: &JobLine) -> Result<(), Failure> {
         "sbatch has no script {}: {why}; give its path, or plan a job without its script with --wrap=true",
         text::short(name)
     );
-    Err(Unusable(why).into())
+    Err(NoAnswer::Usage(why))
 }
 
 /// The batch script on the job's first node.
@@ -226,16 +226,19 @@ fn answered(request: Result<Box<Question>, StepAnswer>, on: &Node) -> StepAnswer
         Ok(args) => *args,
         Err(answer) => return answer,
     };
-    match answer_of_line(&args, on) {
-        Ok(Answer::Planned(step)) => StepAnswer::Planned {
-            cpus: cpus(&step).collect(),
-            inside: Box::new(InJob { args, step: *step }),
-        },
-        Ok(Answer::Refused(why)) if is_not_modelled(&why) => StepAnswer::NotPlanned { why },
-        Ok(Answer::Refused(why)) => StepAnswer::Refused { why },
-        Err(why) => StepAnswer::Refused {
-            why: why.to_string(),
-        },
+    let failure = match answer_of_line(&args, on) {
+        Ok(step) => {
+            return StepAnswer::Planned {
+                cpus: cpus(&step).collect(),
+                inside: Box::new(InJob { args, step }),
+            };
+        }
+        Err(failure) => failure,
+    };
+    let why = failure.to_string();
+    match failure.downcast_ref() {
+        Some(NoAnswer::NotModelled(_)) => StepAnswer::NotPlanned { why },
+        _ => StepAnswer::Refused { why },
     }
 }
 
@@ -249,8 +252,7 @@ fn assignment(pair: &str) -> Option<String> {
 fn is_line(word: &str) -> bool {
     let mut words = word.split_whitespace();
     let has = |word: &str| ["sbatch", "salloc"].contains(&job::base(word));
-    let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
-    is_jobs || !word.starts_with('-') && words.any(has)
+    is_exclusive(word) || !word.starts_with('-') && words.any(has)
 }
 
 /// Nodes that the table names; the JSON has all.

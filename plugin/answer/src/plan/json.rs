@@ -275,7 +275,7 @@ fn document(of: Answered<'_>) -> Document<'_> {
             .collect(),
         cpusets: CpusetJson::of_step(step),
         quality: step.plans.iter().map(quality).collect(),
-        notes: notes(args, on, step),
+        notes: notes(of),
         nodes: (0..step.node_count())
             .map(|node| of_node(step, node))
             .collect(),

@@ -31,7 +31,7 @@ use std::io::Write;
 use berth_placement::{Message, Mode, Node, Plan};
 
 use crate::args::{Format, unused_site};
-use crate::lines::{NOT_MODELLED, Refused};
+use crate::lines::NoAnswer;
 use crate::picture::Screen;
 use crate::{Failure, Question};
 use devices::Variables;
@@ -49,19 +49,6 @@ pub(crate) use step::StepAnswer;
 pub use step::{Answered, Planned, PlannedStep};
 pub use submission::job_cpus;
 
-/// The answer to one request.
-pub enum Answer {
-    /// The step would run.
-    Planned(Box<PlannedStep>),
-    /// It would not, with the reason and what would happen instead.
-    Refused(String),
-}
-
-/// Whether a reason says that berth does not know, and not that the step would not run.
-pub fn is_not_modelled(why: &str) -> bool {
-    why.starts_with(NOT_MODELLED)
-}
-
 /// Said of a script where a format has room for one step.
 const ONE_STEP: &str = "this format shows the batch script alone; for a step give its line: berth plan --job 'sbatch \
                         job.sh' 'srun …'";
@@ -72,14 +59,12 @@ const ONE_STEP: &str = "this format shows the batch script alone; for a step giv
 /// # Errors
 /// A plan that the format cannot show, and those of `out`.
 pub fn show(
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
+    of: Answered<'_>,
     screen: Screen,
     out: &mut impl Write,
 ) -> Result<Option<&'static str>, Failure> {
-    let of = Answered { args, on, step };
-    let format = args.format.unwrap_or(Format::Table);
+    let step = of.step;
+    let format = of.args.format.unwrap_or(Format::Table);
     match format {
         Format::Json => json::write(out, of)?,
         Format::Svg => pictures::svg(out, of)?,
@@ -132,7 +117,7 @@ fn write_list(out: &mut impl Write, format: Format, step: &PlannedStep) -> Resul
 /// Lays a step out over its nodes and plans each.
 ///
 /// # Errors
-/// [`Refused`], and options that do not fit the machine or each other.
+/// [`NoAnswer`], and options that do not fit the machine or each other.
 fn step(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     let ruled = args.rules()?;
     let other;
@@ -152,10 +137,10 @@ fn step(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
 /// Plans one request, unless its own command refuses it.
 ///
 /// # Errors
-/// Options that do not fit the machine.
-pub fn answer_of_line(args: &Question, on: &Node) -> Result<Answer, Failure> {
+/// [`NoAnswer`] where it would not run, and options that do not fit the machine.
+pub fn answer_of_line(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     match submission::refused(args, on) {
-        Some(why) => Ok(Answer::Refused(why)),
+        Some(why) => Err(NoAnswer::Refused(why).into()),
         None => answer(args, on),
     }
 }
@@ -163,42 +148,40 @@ pub fn answer_of_line(args: &Question, on: &Node) -> Result<Answer, Failure> {
 /// Plans one request. What its own command refuses is not looked at.
 ///
 /// # Errors
-/// Options that do not fit the machine.
-pub fn answer(args: &Question, on: &Node) -> Result<Answer, Failure> {
-    if let Some(why) = args.unknown_cpuset() {
-        return Ok(Answer::Refused(why));
-    }
+/// [`NoAnswer`] where it would not run, and options that do not fit the machine.
+pub fn answer(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
+    args.has_known_cpuset()?;
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
-        return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
+        return Err(NoAnswer::Refused(format!("slurmctld refuses the job: {why}")).into());
     }
-    let step = match step(args, on) {
-        Ok(step) => Box::new(step),
-        Err(why) => {
-            let Refused(why) = *why.downcast()?;
-            return Ok(Answer::Refused(refused(args, on, why)));
-        }
-    };
-    let of = Answered {
+    let step = step(args, on).map_err(|why| match why.downcast() {
+        Ok(why) => with_options(args, on, *why).into(),
+        Err(why) => why,
+    })?;
+    let refused = gpu_options::refused(Answered {
         args,
         on,
         step: &step,
-    };
-    Ok(match gpu_options::refused(of) {
-        Some(why) => Answer::Refused(why),
-        None => Answer::Planned(step),
-    })
+    });
+    match refused {
+        Some(why) => Err(NoAnswer::Refused(why).into()),
+        None => Ok(step),
+    }
 }
 
 /// A refusal, with what the options say of it.
-fn refused(args: &Question, on: &Node, why: String) -> String {
+fn with_options(args: &Question, on: &Node, why: NoAnswer) -> NoAnswer {
+    let NoAnswer::Refused(why) = why else {
+        return why;
+    };
     match (unmet(args, on), gpu_options::other_cores(args)) {
         (Some(unmet), _) if args.cluster.is_none() && why.contains("node configuration") => {
-            format!("{why}; {unmet}")
+            NoAnswer::Refused(format!("{why}; {unmet}"))
         }
         (_, Some(gpus)) if why.contains(" names CPU") => {
-            format!("{NOT_MODELLED}{gpus}; on those of this plan {why}")
+            NoAnswer::NotModelled(format!("{gpus}; on those of this plan {why}"))
         }
-        _ => devices::of_machine(args, why),
+        _ => NoAnswer::Refused(devices::of_machine(args, why)),
     }
 }
 
@@ -218,8 +201,8 @@ const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by 
                              slurmctld may choose others";
 
 /// Notes to the user, from srun's reading and from the plans.
-pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
-    let of = Answered { args, on, step };
+pub fn notes(of: Answered<'_>) -> Vec<String> {
+    let Answered { args, on, step } = of;
     let mut notes = args.srun.notes.clone();
     notes.extend(args.line_notes.iter().cloned());
     notes.extend(step.notes.iter().cloned());

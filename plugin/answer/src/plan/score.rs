@@ -1,18 +1,18 @@
 //! `--score`: the plan's figures in words, once for each number of tasks that a node may have.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use berth_placement::answer::quality::Range;
-use berth_placement::{Node, Quality, counted, either};
+use berth_placement::{Quality, counted, either};
 
-use super::step::PlannedStep;
-use crate::Failure;
+use super::step::Answered;
 
 /// Writes the figures behind an answer.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
+pub fn write(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+    let Answered { on, step, .. } = of;
     writeln!(out)?;
     for planned in &step.plans {
         if step.plans.len() > 1 {
@@ -26,7 +26,7 @@ pub fn write(out: &mut impl Write, on: &Node, step: &PlannedStep) -> Result<(), 
     Ok(())
 }
 
-fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
+fn lines(out: &mut impl Write, quality: &Quality) -> io::Result<()> {
     let Quality {
         span_numa,
         span_l3,
@@ -73,6 +73,5 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
         "neighbours  {} of successive tasks {} no NUMA node in common",
         counted(*neighbours_apart, "pair"),
         either(neighbours_apart, "has", "have")
-    )?;
-    Ok(())
+    )
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::owns::{has_cpus, of_cores};
 use super::request::claims;
-use crate::lines::Refused;
+use crate::lines::NoAnswer;
 use crate::nodes::Names;
 use crate::parents::Parents;
 use crate::{Fact, Failure, Question};
@@ -256,7 +256,7 @@ impl Plans {
     /// Plans nodes that are all alike.
     ///
     /// # Errors
-    /// [`Refused`], and options that do not fit the machine.
+    /// [`NoAnswer`], and options that do not fit the machine.
     pub(super) fn of_alike(
         args: &Question,
         on: &Node,
@@ -287,7 +287,7 @@ impl Plans {
     /// Adds a node with some of the tasks; one that is like an earlier one is not planned again.
     ///
     /// # Errors
-    /// [`Refused`] with the reason in words, and options that do not fit the machine.
+    /// [`NoAnswer`] with the reason in words, and options that do not fit the machine.
     pub(super) fn add(
         &mut self,
         door: Door,
@@ -317,7 +317,7 @@ impl Plans {
         let plan = door(&request, on, &claims(args, on)?);
         let plan = plan.map_err(|why| match why {
             Refusal::NoTasks => Failure::from(why),
-            why => Refused(refused(why)).into(),
+            why => NoAnswer::Refused(refused(why)).into(),
         })?;
         self.of_node.push(self.all.len());
         let part = part.clone();

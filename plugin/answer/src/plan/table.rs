@@ -41,8 +41,9 @@ pub(super) fn each_step<W: Write>(
             write_named(out, screen.width, fact.what, &fact.value)?;
         }
         write_rules(out, step)?;
-        body(out, Answered { args, on, step })?;
-        for note in notes(args, on, step) {
+        let of = Answered { args, on, step };
+        body(out, of)?;
+        for note in notes(of) {
             write_named(out, screen.width, "note", &note)?;
         }
     }

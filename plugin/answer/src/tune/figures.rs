@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Candidate;
 use super::line::TunedLine;
-use crate::lines::{NoAnswer, Unusable};
-use crate::plan::{self, Answer, Planned, PlannedStep};
+use crate::lines::NoAnswer;
+use crate::plan::{self, Answered, Planned, PlannedStep};
 use crate::reader::Reader;
 use crate::{Unreadable, text};
 
@@ -177,7 +177,7 @@ impl Planner<'_, '_> {
     /// What is wrong with it, or cannot be read.
     pub(super) fn today(&mut self, line: &TunedLine) -> Result<Candidate, NoAnswer> {
         match self.plan(line) {
-            Err(why @ (NoAnswer::Usage(_) | NoAnswer::Failed(_))) => Err(why),
+            Err(why @ NoAnswer::Usage(_)) => Err(why),
             planned => Ok(self.of(line, "today's line".into(), planned)),
         }
     }
@@ -205,18 +205,19 @@ impl Planner<'_, '_> {
     fn plan(&mut self, line: &TunedLine) -> Result<PlannedLine, NoAnswer> {
         let question = self.reader.line(&line.text())?;
         let answer = plan::answer_of_line(&question, self.on);
-        let answer = answer.map_err(|why| match why.is::<Unusable>() || why.is::<Unreadable>() {
-            true => NoAnswer::Usage(why.to_string()),
-            false => NoAnswer::Refused(why.to_string()),
+        let step = answer.map_err(|why| match why.downcast() {
+            Ok(why) => match *why {
+                NoAnswer::Failed(why) => NoAnswer::Usage(why),
+                why => why,
+            },
+            Err(why) if why.is::<Unreadable>() => NoAnswer::Usage(why.to_string()),
+            Err(why) => NoAnswer::Refused(why.to_string()),
+        })?;
+        let notes = plan::notes(Answered {
+            args: &question,
+            on: self.on,
+            step: &step,
         });
-        let step = match answer? {
-            Answer::Planned(step) => step,
-            Answer::Refused(why) if plan::is_not_modelled(&why) => {
-                return Err(NoAnswer::NotModelled(why));
-            }
-            Answer::Refused(why) => return Err(NoAnswer::Refused(why)),
-        };
-        let notes = plan::notes(&question, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
         let is_near = question.effective_near().is_none()
             || step.plans().all(|(_, plan)| plan.near.is_some());
@@ -251,14 +252,14 @@ impl Planner<'_, '_> {
                 new.cpus = cpus(&step);
                 new.placement = Some(Placement::of(line, &step));
             }
-            Err(NoAnswer::NotModelled(why)) => new.notes.push(why),
+            Err(why @ NoAnswer::NotModelled(_)) => new.notes.push(why.to_string()),
             Err(why) => new.refused = Some(text::short(&why.to_string()).into_owned()),
         }
         new
     }
 }
 
-type PlannedLine = (crate::question::Question, Vec<String>, Box<PlannedStep>);
+type PlannedLine = (crate::question::Question, Vec<String>, PlannedStep);
 
 impl Placement {
     fn of(line: &TunedLine, step: &PlannedStep) -> Self {

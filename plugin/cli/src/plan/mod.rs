@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::lines::NoAnswer;
-use berth_answer::plan::{self, Answer, PlannedStep};
+use berth_answer::plan::{self, Answered};
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Fact, Failure, Question, Unreadable, check, lines, reader, text};
+use berth_answer::{Fact, Failure, Question, Unreadable, check, reader, text};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -32,27 +32,15 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     let question = match question(typed) {
         Ok(question) => question,
         Err(Unread::Options(why)) => shortened(why).exit(),
-        Err(Unread::Line(NoAnswer::Usage(why))) => usage(&why).exit(),
         Err(Unread::Line(why)) => return Err(why.into()),
     };
     let on = plan::node(&question, &HOST)?;
-    let answered = check::answer(&question, &on, &HOST).map_err(|why| {
-        match why.downcast::<lines::Unusable>() {
-            Ok(why) => usage(&why.to_string()).exit(),
-            Err(why) => why,
-        }
-    });
-    let step = match answered? {
-        Answer::Planned(step) => step,
-        Answer::Refused(why) => {
-            match plan::is_not_modelled(&why) {
-                true => say::failed(&why),
-                false => say::refused(&why),
-            }
-            return Ok(ExitCode::FAILURE);
-        }
-    };
-    print(&question, &on, &step)?;
+    let step = check::answer(&question, &on, &HOST)?;
+    print(Answered {
+        args: &question,
+        on: &on,
+        step: &step,
+    })?;
     Ok(crate::exit_code(step.refuses_a_step()))
 }
 
@@ -87,7 +75,8 @@ fn typed_words() -> Vec<String> {
 }
 
 /// Prints the answer, what it rests on, and the notes.
-fn print(args: &Question, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
+fn print(of: Answered<'_>) -> Result<(), Failure> {
+    let args = of.args;
     let format = args.format.unwrap_or(Format::Table);
     let is_text = matches!(format, Format::Table | Format::Tree | Format::Brackets);
     let mut out: Box<dyn Write> = match is_text {
@@ -95,36 +84,31 @@ fn print(args: &Question, on: &Node, step: &PlannedStep) -> Result<(), Failure> 
         false => Box::new(say::output()),
     };
     let screen = say::screen(args.width, args.color);
-    if let Some(note) = plan::show(args, on, step, screen, &mut out)? {
+    if let Some(note) = plan::show(of, screen, &mut out)? {
         say::note(note);
     }
     if is_text {
-        reasons(&mut out, args, on, step)?;
+        reasons(&mut out, of)?;
     }
     out.flush()?;
     // The JSON has everything; people read beside the other formats what is for them.
     if !is_text && format != Format::Json {
-        reasons(&mut std::io::stderr(), args, on, step)?;
-        say::facts(&step.facts);
+        reasons(&mut io::stderr(), of)?;
+        say::facts(&of.step.facts);
     }
-    for note in plan::notes(args, on, step) {
+    for note in plan::notes(of) {
         say::note(&note);
     }
     Ok(())
 }
 
 /// What `--explain` and `--score` ask for.
-fn reasons(
-    out: &mut impl Write,
-    args: &Question,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<(), Failure> {
-    if args.explain {
-        plan::explain(out, args, on, step)?;
+fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+    if of.args.explain {
+        plan::explain(out, of)?;
     }
-    if args.score {
-        plan::score(out, on, step)?;
+    if of.args.score {
+        plan::score(out, of)?;
     }
     Ok(())
 }
@@ -210,17 +194,19 @@ impl Run {
             self.machines.insert(key.clone(), plan::node(&args, &HOST)?);
         }
         let on = &self.machines[&key];
-        let step = match check::answer(&args, on, &HOST)? {
-            Answer::Refused(why) => return Err(why.into()),
-            Answer::Planned(step) => step,
-        };
+        let step = check::answer(&args, on, &HOST)?;
         self.failed |= step.refuses_a_step();
         for fact in &step.facts {
             if !self.facts.contains(fact) {
                 self.facts.push(fact.clone());
             }
         }
-        plan::one_line(&args, on, &step, self.of_line)
+        let of = Answered {
+            args: &args,
+            on,
+            step: &step,
+        };
+        plan::one_line(of, self.of_line)
     }
 }
 

@@ -14,7 +14,6 @@ use std::io::Write;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use berth_answer::lines::NoAnswer;
 use berth_answer::tune::{self, Candidates, Metric, Request, Runs, Series};
 use berth_answer::{World, json};
 use regex::bytes::Regex;
@@ -55,11 +54,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     };
     let pattern = request.metric.as_deref().map(metric::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
-    let found = candidates(&request, args.dry_run);
-    let found = found.map_err(|why| match why.downcast_ref() {
-        Some(NoAnswer::Usage(why)) => usage(why).exit(),
-        _ => why,
-    })?;
+    let found = candidates(&request, args.dry_run)?;
     if found.runnable().next().is_none() {
         say::refused(found.all[0].refused.as_deref().unwrap_or_default());
         return Ok(ExitCode::FAILURE);

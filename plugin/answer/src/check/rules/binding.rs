@@ -23,8 +23,7 @@ fn amount(binding: &Binding) -> Option<u32> {
 
 /// What the submitting command itself refuses, by its own function.
 pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
-    let mut names = ["binding", "berth-binding"].into_iter();
-    names.find_map(|name| case.command.option(name))?;
+    case.command.option("binding")?;
     let binding: Binding = case.own("binding")?;
     if !case.command.is_complete() || case.script.has_components {
         return None;
