@@ -147,6 +147,28 @@ fn values_that_the_script_puts_together_are_known() {
     );
 }
 
+/// sbatch sets them from the options of the job.
+#[test]
+fn the_jobs_own_variables_are_known() {
+    let folder = folder(
+        "export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}\nEACH=$OMP_NUM_THREADS\nOPTIONS=\"-n 2 -c $EACH\"\n\
+         srun $OPTIONS ./a\nsrun -n $SLURM_NTASKS -c ${SLURM_NTASKS_PER_NODE:-1} ./b\n\
+         srun -n$SLURM_NPROCS -c $SLURM_NNODES ./c\nsrun -n $SLURM_JOB_ID ./d\n",
+    );
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    assert_eq!(
+        steps(&done)[4..],
+        [
+            "18 planned 0-1 2-3",
+            "19 planned 0 1 2 3",
+            "20 planned 0 1 2 3",
+            "21 not-planned --ntasks has a value that only the job knows",
+        ],
+        "{}",
+        done.stderr
+    );
+}
+
 /// Those of berth's own, each of which may also stand beside the script.
 #[test]
 fn steps_with_options_of_our_own() {

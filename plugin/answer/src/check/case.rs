@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::LineOption;
 use berth_srun::reading::{Refused, SrunRequest};
+use berth_srun::{LineOption, Release};
 
 use super::command::{Command, Kind};
 use super::finding::{Finding, Repair};
 use super::place::Surroundings;
 use super::script::{Role, Script};
 use super::settings::Settings;
+use super::variables::JobVariables;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
@@ -28,6 +29,8 @@ pub(crate) struct Case<'a> {
     /// srun's reading of the job around it; none if there is no job, or if it cannot be read.
     pub job: Option<SrunRequest>,
     job_settings: Option<Settings>,
+    /// Those that the job's options set.
+    pub job_variables: JobVariables,
     settings: Settings,
 }
 
@@ -40,18 +43,26 @@ impl<'a> Case<'a> {
         let is_job = matches!(command.kind, Kind::Job(_));
         let job = script.job.as_ref();
         let job = job.filter(|_| !is_job && !script.has_components);
-        let job = job.map(|job| Settings::of(job, around.exclusive));
+        let is_complete = job.is_some_and(Command::is_complete);
+        let job = job.map(|job| Settings::of(job, &JobVariables::default(), around.exclusive));
         let asked = job.as_ref().and_then(|job| job.read(around.release).ok());
         let threads = asked.as_ref().and_then(|asked| asked.threads_per_core);
         let passed = job
             .as_ref()
             .map(|job| job.passed_on(around.release, threads));
         let mut settings = passed.unwrap_or_default();
+        let variables = job.as_ref().map(|job| {
+            let is_complete = is_complete && job.unknown.is_empty();
+            let passed = job.passed_on(Release::NEWEST, None);
+            JobVariables::of(passed.slurms(), asked.as_ref(), is_complete)
+        });
+        let variables = variables.unwrap_or_default();
         if !is_job {
-            settings.add_variables(command, job.as_ref(), around.release);
+            settings.add_variables(command, job.as_ref(), &variables, around.release);
         }
         // --exclusive is an option of the line that makes the job.
-        settings.add(Settings::of(command, around.exclusive && job.is_none()));
+        let is_exclusive = around.exclusive && job.is_none();
+        settings.add(Settings::of(command, &variables, is_exclusive));
         Self {
             script,
             command,
@@ -59,6 +70,7 @@ impl<'a> Case<'a> {
             request: settings.read(around.release),
             job: asked,
             job_settings: job,
+            job_variables: variables,
             settings,
         }
     }

@@ -1,12 +1,11 @@
 //! One command of a script with the places of its words, and the changes that can be made to it.
 
-use std::collections::BTreeMap;
-
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::{Line, Program};
 
 use super::finding::{Edit, Repair, replaced};
-use crate::shell::{Word, is_letter};
+use super::variables::Variables;
+use crate::shell::Word;
 
 /// What a command is to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,34 +24,6 @@ impl Kind {
             Self::Srun | Self::Mpirun => Program::Srun,
         }
     }
-}
-
-/// A variable of the script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Variable {
-    pub value: String,
-    pub is_computed: bool,
-    /// Where its assignment ends, if others can stand behind it and reach the program.
-    pub end: Option<usize>,
-}
-
-pub(crate) type Variables = BTreeMap<String, Variable>;
-
-/// A text with the values of its `$NAME` and `${NAME}`; none if the script itself does not give one of them, or if it
-/// has another kind of expansion.
-pub(crate) fn expanded(text: &str, variables: &Variables) -> Option<String> {
-    let mut parts = text.split('$');
-    let mut result = parts.next()?.to_string();
-    for part in parts {
-        let (name, rest) = match part.strip_prefix('{') {
-            Some(braced) => braced.split_once('}')?,
-            None => part.split_at(part.find(|c| !is_letter(c)).unwrap_or(part.len())),
-        };
-        let variable = variables.get(name).filter(|one| !one.is_computed)?;
-        result.extend([variable.value.as_str(), rest]);
-    }
-    // An array, a pattern, or another program's output.
-    (!result.contains(['(', '`'])).then_some(result)
 }
 
 /// A command of a script.

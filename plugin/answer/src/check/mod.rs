@@ -16,6 +16,7 @@ mod rules;
 mod script;
 mod settings;
 mod steps;
+mod variables;
 
 use berth_srun::Release;
 

@@ -10,9 +10,10 @@ use berth_srun::Line;
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
 
-use super::command::{Command, Kind, Variable, Variables, expanded};
+use super::command::{Command, Kind};
 use super::finding::{Foreign, System};
 use super::place::Surroundings;
+use super::variables::{Expanded, Variable, Variables, with_variables};
 use crate::lines::base;
 use crate::shell::{Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan};
 use crate::text::has_word;
@@ -157,6 +158,10 @@ impl<'a> Reader<'a> {
         name: Word,
         words: Vec<Word>,
     ) -> Command {
+        let words: Vec<_> = words
+            .into_iter()
+            .flat_map(|one| self.options(one))
+            .collect();
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let mut line = Line::default();
         // The options of mpirun are not Slurm's.
@@ -176,6 +181,23 @@ impl<'a> Reader<'a> {
             waits: self.waits,
             is_known_job: false,
         }
+    }
+
+    /// The options that a variable holds, as the words that the shell makes of it; any other word as it is.
+    fn options(&self, word: Word) -> Vec<Word> {
+        let is_variable = word.may_split && word.text.starts_with('$');
+        let expanded = is_variable.then(|| with_variables(&word.text, &self.variables));
+        let options = expanded.filter(|expanded| expanded.text.starts_with('-'));
+        let Some(options) = options else {
+            return vec![word];
+        };
+        let texts = options.text.split_whitespace();
+        let one = |text: &str| Word {
+            text: text.into(),
+            may_split: false,
+            ..word.clone()
+        };
+        texts.map(one).collect()
     }
 
     /// One simple command: variables, then a program of interest, or nothing to us.
@@ -224,20 +246,19 @@ impl<'a> Reader<'a> {
         let Some((name, value, appends)) = assigned(&word.text) else {
             return false;
         };
-        let before = match self.variables.get(name).filter(|_| appends) {
-            Some(variable) => (!variable.is_computed).then_some(variable.value.as_str()),
-            None => Some(""),
-        };
-        let known = match word.is_computed {
-            true => expanded(value, &self.variables),
-            false => Some(value.into()),
-        };
+        let before = self.variables.get(name).filter(|_| appends);
         // A loop's body runs several times, and a branch perhaps never.
         let is_fixed = !simple.is_nested || !(appends || word.is_computed);
-        let known = before.zip(known).filter(|_| is_fixed);
+        let new = match is_fixed {
+            true if word.is_computed => with_variables(value, &self.variables),
+            _ => Expanded {
+                text: value.into(),
+                is_computed: word.is_computed || !is_fixed,
+            },
+        };
         let variable = Variable {
-            is_computed: known.is_none(),
-            value: known.map_or_else(|| value.into(), |(before, new)| format!("{before}{new}")),
+            is_computed: new.is_computed || before.is_some_and(|before| before.is_computed),
+            value: before.map_or_else(String::new, |before| before.value.clone()) + &new.text,
             end: Some(word.range.end),
         };
         self.variables.insert(name.into(), variable);

@@ -9,7 +9,8 @@ use berth_srun::options::{Command as Program, Own, passed_by, variables};
 use berth_srun::reading::{Refused, SrunRequest, read, selection};
 use berth_srun::submission::by_default::{self, Typed};
 
-use super::command::{Command, Kind, expanded};
+use super::command::{Command, Kind};
+use super::variables::{JobVariables, with_variables};
 use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
@@ -21,11 +22,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Those of its own words; with `--exclusive` beside them, as an option of `berth check`.
-    pub(super) fn of(command: &Command, is_exclusive: bool) -> Self {
+    /// Those of its own words, with the variables of the job around it; with `--exclusive` beside them, as an option of
+    /// `berth check`.
+    pub(super) fn of(command: &Command, job: &JobVariables, is_exclusive: bool) -> Self {
         let mut own = Self::default();
         for given in &command.line.options {
-            let known = |text: &String| expanded(text, &command.variables);
+            let known =
+                |text: &String| job.complete(&with_variables(text, &command.variables).text);
             let value = match command.is_computed(given) {
                 true => given.value.as_ref().and_then(known),
                 false => given.value.clone(),
@@ -69,6 +72,7 @@ impl Settings {
         &mut self,
         command: &Command,
         job: Option<&Self>,
+        of_job: &JobVariables,
         release: Release,
     ) {
         let set = &command.variables;
@@ -82,7 +86,7 @@ impl Settings {
             };
             let value = match found.is_computed {
                 false => Some(found.value.clone()),
-                true => expanded(&found.value, set),
+                true => of_job.complete(&found.value),
             };
             let Some(value) = value else {
                 self.all.retain(|one| one.name != name);

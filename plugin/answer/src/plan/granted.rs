@@ -70,11 +70,11 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
 
 /// A refusal with the allocation that was assumed for it: on another one the step may run.
 fn beside_assumed(why: Failure, allocation: &Fact) -> Failure {
-    match why.downcast::<Refused>() {
-        Ok(why) if allocation.by == By::Assumed => {
-            Refused(format!("{why}; {}: {allocation}", allocation.what)).into()
+    match why.downcast::<NoAnswer>().map(|why| *why) {
+        Ok(NoAnswer::Refused(why)) if allocation.by == By::Assumed => {
+            NoAnswer::Refused(format!("{why}; {}: {allocation}", allocation.what)).into()
         }
-        Ok(why) => why,
+        Ok(why) => why.into(),
         Err(why) => why,
     }
 }

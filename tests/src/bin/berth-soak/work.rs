@@ -379,10 +379,9 @@ fn words(random: &mut fastrand::Rng, job: Option<String>, most: u32) -> Vec<Stri
     };
     let tasks = random.u32(1..=2);
     let cpus = random.u32(1..=most / tasks);
-    let start = if random.u32(0..4) == 0 {
-        format!(":0,{}", random.u32(0..most))
-    } else {
-        String::new()
+    let start = match random.u32(0..4) {
+        0 => format!(":0,{}", random.u32(0..most)),
+        _ => String::new(),
     };
     let amount = random.u32(1..=cpus);
     let strategy = match random.u32(0..4) {

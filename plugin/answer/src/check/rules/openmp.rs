@@ -4,7 +4,6 @@ use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Binding, Mode};
 
 use crate::check::case::Case;
-use crate::check::command::Command;
 use crate::check::finding::{Finding, Repair, replaced};
 
 /// Variables with which a user places threads.
@@ -19,22 +18,12 @@ const PLACES: &[&str] = &[
 /// is no plain number.
 pub(in crate::check) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
-    let number = set.value.split(',').next().unwrap_or_default().parse();
-    if let (false, Ok(number)) = (set.is_computed, number) {
-        return Some(Some(number));
-    }
-    let name = set.value.trim_start_matches('$').trim_matches(['{', '}']);
-    let (name, default) = name.split_once(":-").unwrap_or((name, ""));
-    if name != "SLURM_CPUS_PER_TASK" {
-        return Some(None);
-    }
-    // A complete job without -c does not set the variable.
-    let is_complete = case.script.job.as_ref().is_some_and(Command::is_complete);
-    let value = match case.job_option("cpus-per-task") {
-        Some(value) => value,
-        None => Some(default).filter(|_| is_complete),
+    let value = match set.is_computed {
+        true => case.job_variables.complete(&set.value),
+        false => Some(set.value.clone()),
     };
-    Some(value.and_then(|text| text.parse().ok()))
+    let number = |value: String| value.split(',').next()?.parse().ok();
+    Some(value.and_then(number))
 }
 
 pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {

@@ -1,0 +1,110 @@
+//! Variables of a script, and what an expansion of them gives. A value that only the running job knows stays as it is
+//! typed.
+
+use std::collections::BTreeMap;
+
+use berth_srun::LineOption;
+use berth_srun::reading::SrunRequest;
+
+use crate::shell::is_letter;
+
+/// A variable of the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    /// Its value, in which other variables of the script have been expanded.
+    pub value: String,
+    pub is_computed: bool,
+    /// Where its assignment ends, if others can stand behind it and reach the program.
+    pub end: Option<usize>,
+}
+
+pub(crate) type Variables = BTreeMap<String, Variable>;
+
+/// A text after an expansion.
+pub(crate) struct Expanded {
+    pub text: String,
+    /// Whether something in it is known only when the script runs.
+    pub is_computed: bool,
+}
+
+/// Expands `$NAME`, `${NAME}` and `${NAME:-default}` as far as `value` gives them: none for a name that it does not know,
+/// and an empty value for one that is not set. Sets of values, patterns and other programs' output are not expanded.
+fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
+    let mut parts = text.split('$');
+    let mut expanded = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (name, rest) = match part.strip_prefix('{') {
+            Some(braced) => braced.split_once('}').unwrap_or_default(),
+            None => part.split_at(part.find(|c| !is_letter(c)).unwrap_or(part.len())),
+        };
+        let (name, default) = name.split_once(":-").unwrap_or((name, ""));
+        match value(name) {
+            Some("") if default.is_empty() => expanded.extend(["$", part]),
+            Some("") => expanded.extend([default, rest]),
+            Some(value) => expanded.extend([value, rest]),
+            None => expanded.extend(["$", part]),
+        }
+    }
+    Expanded {
+        is_computed: expanded.contains(['$', '(', '`']),
+        text: expanded,
+    }
+}
+
+/// A text with the script's own variables.
+pub(crate) fn with_variables(text: &str, variables: &Variables) -> Expanded {
+    expand(text, |name| Some(variables.get(name)?.value.as_str()))
+}
+
+/// The variables that sbatch and salloc set from the options of their job.
+#[derive(Default)]
+pub(crate) struct JobVariables(BTreeMap<String, String>);
+
+/// Those that are set if an option is given, and only then.
+const BY_OPTION: [&str; 3] = [
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+];
+
+impl JobVariables {
+    /// Those of a job, from its options that steps of the newest release take over: sbatch of an older one sets the same
+    /// variables. `is_complete` says that the job has no other options.
+    pub(crate) fn of<'a>(
+        passed: impl Iterator<Item = &'a LineOption>,
+        job: Option<&SrunRequest>,
+        is_complete: bool,
+    ) -> Self {
+        let unset = BY_OPTION.iter().filter(|_| is_complete);
+        let unset = unset.map(|name| ((*name).into(), String::new()));
+        let mut all: BTreeMap<_, _> = unset.collect();
+        let pair = |one: &LineOption| Some((one.variable.clone()?, one.value.clone()?));
+        all.extend(passed.filter_map(pair));
+        let nodes = job.and_then(|job| job.nodes);
+        let nodes = nodes.filter(|nodes| nodes.most == Some(nodes.least));
+        let nodes = nodes.map(|nodes| nodes.least);
+        // sbatch counts the tasks of all nodes (`--ntasks-per-node` in its manual).
+        let tasks = job.and_then(|job| {
+            let by_nodes = || nodes?.checked_mul(job.ntasks_per_node?);
+            job.ntasks.or_else(by_nodes)
+        });
+        for (names, number) in [
+            (["SLURM_JOB_NUM_NODES", "SLURM_NNODES"], nodes),
+            (["SLURM_NTASKS", "SLURM_NPROCS"], tasks),
+        ] {
+            for name in names {
+                match number {
+                    Some(number) => _ = all.insert(name.into(), number.to_string()),
+                    None => all.retain(|other, value| other != name || value.is_empty()),
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// A text with these variables; none if it is still known only when the script runs.
+    pub(crate) fn complete(&self, text: &str) -> Option<String> {
+        let expanded = expand(text, |name| Some(self.0.get(name)?.as_str()));
+        (!expanded.is_computed).then_some(expanded.text)
+    }
+}
