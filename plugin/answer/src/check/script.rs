@@ -13,7 +13,7 @@ use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
 use super::command::{Command, Kind};
 use super::finding::{Foreign, System};
 use super::place::Surroundings;
-use super::variables::{Expanded, Variable, Variables, with_variables};
+use super::variables::{Expanded, Variable, Variables, with_variables, words_of};
 use crate::lines::base;
 use crate::shell::{Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan};
 use crate::text::has_word;
@@ -158,10 +158,8 @@ impl<'a> Reader<'a> {
         name: Word,
         words: Vec<Word>,
     ) -> Command {
-        let words: Vec<_> = words
-            .into_iter()
-            .flat_map(|one| self.options(one))
-            .collect();
+        let options = |word: &Word| words_of(word, &self.variables, |text| text.starts_with('-'));
+        let words: Vec<_> = words.iter().flat_map(options).collect();
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let mut line = Line::default();
         // The options of mpirun are not Slurm's.
@@ -181,23 +179,6 @@ impl<'a> Reader<'a> {
             waits: self.waits,
             is_known_job: false,
         }
-    }
-
-    /// The options that a variable holds, as the words that the shell makes of it; any other word as it is.
-    fn options(&self, word: Word) -> Vec<Word> {
-        let is_variable = word.may_split && word.text.starts_with('$');
-        let expanded = is_variable.then(|| with_variables(&word.text, &self.variables));
-        let options = expanded.filter(|expanded| expanded.text.starts_with('-'));
-        let Some(options) = options else {
-            return vec![word];
-        };
-        let texts = options.text.split_whitespace();
-        let one = |text: &str| Word {
-            text: text.into(),
-            may_split: false,
-            ..word.clone()
-        };
-        texts.map(one).collect()
     }
 
     /// One simple command: variables, then a program of interest, or nothing to us.
@@ -222,7 +203,7 @@ impl<'a> Reader<'a> {
             }
             words = rest;
         }
-        let Some((name, rest)) = words.split_first() else {
+        let Some((first, rest)) = words.split_first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
             let set = simple.words.iter().filter_map(|word| assigned(&word.text));
@@ -233,6 +214,13 @@ impl<'a> Reader<'a> {
             return;
         };
         let input = simple.input.or(piped);
+        let program = words_of(first, &self.variables, |text| {
+            text.starts_with(char::is_alphabetic)
+        });
+        let words = [&program, rest].concat();
+        let Some((name, rest)) = words.split_first() else {
+            return;
+        };
         self.program(simple, name, rest, input);
         self.writes(simple, name, rest);
         self.variables = match name.text.as_str() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
 
-use crate::shell::is_letter;
+use crate::shell::{Word, is_letter};
 
 /// A variable of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,26 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
 /// A text with the script's own variables.
 pub(crate) fn with_variables(text: &str, variables: &Variables) -> Expanded {
     expand(text, |name| Some(variables.get(name)?.value.as_str()))
+}
+
+/// What a variable holds, as the words that the shell makes of it; any other word as it is. `begins` says whether the
+/// value begins as it must at that place.
+pub(crate) fn words_of(
+    word: &Word,
+    variables: &Variables,
+    begins: impl Fn(&str) -> bool,
+) -> Vec<Word> {
+    let is_variable = word.may_split && word.text.starts_with('$');
+    let expanded = is_variable.then(|| with_variables(&word.text, variables));
+    let Some(expanded) = expanded.filter(|expanded| begins(&expanded.text)) else {
+        return vec![word.clone()];
+    };
+    let one = |text: &str| Word {
+        text: text.into(),
+        may_split: false,
+        ..word.clone()
+    };
+    expanded.text.split_whitespace().map(one).collect()
 }
 
 /// The variables that sbatch and salloc set from the options of their job.
