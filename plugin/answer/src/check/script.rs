@@ -237,16 +237,21 @@ impl<'a> Reader<'a> {
         let before = self.variables.get(name).filter(|_| appends);
         // A loop's body runs several times, and a branch perhaps never.
         let is_fixed = !simple.is_nested || !(appends || word.is_computed);
-        let new = match is_fixed {
-            true if word.is_computed => with_variables(value, &self.variables),
-            _ => Expanded {
+        let new = match word.is_computed {
+            _ if !is_fixed => Expanded::computed(value),
+            true => with_variables(value, &self.variables),
+            false => Expanded {
                 text: value.into(),
-                is_computed: word.is_computed || !is_fixed,
+                is_computed: false,
             },
         };
+        let new = match before {
+            Some(before) => new.behind(before),
+            None => new,
+        };
         let variable = Variable {
-            is_computed: new.is_computed || before.is_some_and(|before| before.is_computed),
-            value: before.map_or_else(String::new, |before| before.value.clone()) + &new.text,
+            value: new.text.into(),
+            is_computed: new.is_computed,
             end: Some(word.range.end),
         };
         self.variables.insert(name.into(), variable);
@@ -293,7 +298,7 @@ impl<'a> Reader<'a> {
     fn setenv(&mut self, words: &[Word]) {
         if let [name, value] = words {
             let value = Variable {
-                value: value.text.clone(),
+                value: value.text.as_str().into(),
                 is_computed: value.is_computed,
                 end: None,
             };

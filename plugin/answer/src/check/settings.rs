@@ -84,11 +84,7 @@ impl Settings {
             let Some(found) = set.get(variable) else {
                 continue;
             };
-            let value = match found.is_computed {
-                false => Some(found.value.clone()),
-                true => of_job.complete(&found.value),
-            };
-            let Some(value) = value else {
+            let Some(value) = of_job.value_of(found) else {
                 self.all.retain(|one| one.name != name);
                 self.unknown.insert(name.into());
                 continue;
@@ -155,7 +151,7 @@ fn is_default(own: Own, command: &Command, job: Option<&Settings>) -> bool {
         let mut all = Own::ALL.into_iter();
         match all.find(|one| one.routed == name) {
             Some(one) => job?.last(one.name)?.value.clone(),
-            None => Some(command.variables.get(name)?.value.clone()),
+            None => Some(command.variables.get(name)?.value.to_string()),
         }
     };
     by_default::users(own, &typed, variable).is_some()

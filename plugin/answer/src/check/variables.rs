@@ -2,6 +2,7 @@
 //! typed.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
@@ -12,7 +13,7 @@ use crate::shell::{Word, is_letter};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     /// Its value, in which other variables of the script have been expanded.
-    pub value: String,
+    pub value: Rc<str>,
     pub is_computed: bool,
     /// Where its assignment ends, if others can stand behind it and reach the program.
     pub end: Option<usize>,
@@ -20,11 +21,36 @@ pub(crate) struct Variable {
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
 
+/// Bytes of a value that is put together: a mask for each of 256 tasks on 512 CPUs. A variable that holds itself twice
+/// doubles with each line of a script.
+const LONGEST: usize = 32 << 10;
+
 /// A text after an expansion.
 pub(crate) struct Expanded {
     pub text: String,
     /// Whether something in it is known only when the script runs.
     pub is_computed: bool,
+}
+
+impl Expanded {
+    /// A text that is known only when the script runs.
+    pub(crate) fn computed(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            is_computed: true,
+        }
+    }
+
+    /// This text behind the value of a variable.
+    pub(crate) fn behind(self, before: &Variable) -> Self {
+        match before.is_computed || before.value.len() + self.text.len() > LONGEST {
+            true => Self::computed(&self.text),
+            false => Self {
+                text: [&*before.value, &*self.text].concat(),
+                ..self
+            },
+        }
+    }
 }
 
 /// Expands `$NAME`, `${NAME}` and `${NAME:-default}` as far as `value` gives them: none for a name that it does not know,
@@ -44,6 +70,9 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
             Some(value) => expanded.extend([value, rest]),
             None => expanded.extend(["$", part]),
         }
+        if expanded.len() > LONGEST {
+            return Expanded::computed(text);
+        }
     }
     Expanded {
         is_computed: expanded.contains(['$', '(', '`']),
@@ -53,7 +82,7 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
 
 /// A text with the script's own variables.
 pub(crate) fn with_variables(text: &str, variables: &Variables) -> Expanded {
-    expand(text, |name| Some(variables.get(name)?.value.as_str()))
+    expand(text, |name| Some(&*variables.get(name)?.value))
 }
 
 /// What a variable holds, as the words that the shell makes of it; any other word as it is. `begins` says whether the
@@ -126,5 +155,40 @@ impl JobVariables {
     pub(crate) fn complete(&self, text: &str) -> Option<String> {
         let expanded = expand(text, |name| Some(self.0.get(name)?.as_str()));
         (!expanded.is_computed).then_some(expanded.text)
+    }
+
+    /// The value of a variable of the script; none if it is known only when the script runs.
+    pub(crate) fn value_of(&self, variable: &Variable) -> Option<String> {
+        match variable.is_computed {
+            true => self.complete(&variable.value),
+            false => Some(variable.value.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_doubles_stays_short() {
+        let mut variables = Variables::new();
+        let mut set = |value: Expanded| {
+            let length = value.text.len();
+            let variable = Variable {
+                value: value.text.into(),
+                is_computed: value.is_computed,
+                end: None,
+            };
+            variables.insert("A".into(), variable);
+            assert!(length <= LONGEST, "{length}");
+            variables.clone()
+        };
+        let mut now = set(with_variables("0123456789", &Variables::new()));
+        for _ in 0..64 {
+            let doubled = with_variables("$A${A}", &now).behind(&now["A"]);
+            now = set(doubled);
+        }
+        assert!(now["A"].is_computed);
     }
 }

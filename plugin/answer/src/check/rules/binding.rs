@@ -67,7 +67,7 @@ pub(super) fn submitted<T>(
         ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
         ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.to_string()),
         ("SLURM_NTASKS", Some(_)) => Some(case.job.as_ref()?.tasks().to_string()),
-        _ => Some(case.command.variables.get(name)?.value.clone()),
+        _ => Some(case.command.variables.get(name)?.value.to_string()),
     })
 }
 
@@ -75,7 +75,7 @@ pub(super) fn submitted<T>(
 fn words(case: &Case<'_>, program: Program, command: &Command) -> Words {
     let texts = command.words.iter().map(|word| word.text.as_str());
     let words = Words::read(program.name(), texts, case.around.release);
-    let variable = |name: &str| Some(command.variables.get(name)?.value.clone());
+    let variable = |name: &str| Some(command.variables.get(name)?.value.to_string());
     let config = case.around.config();
     let is_larger = config.is_some_and(|config| words.may_get_more(config, variable));
     match case.is_whole() || is_larger {

@@ -18,12 +18,8 @@ const PLACES: &[&str] = &[
 /// is no plain number.
 pub(in crate::check) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
-    let value = match set.is_computed {
-        true => case.job_variables.complete(&set.value),
-        false => Some(set.value.clone()),
-    };
     let number = |value: String| value.split(',').next()?.parse().ok();
-    Some(value.and_then(number))
+    Some(case.job_variables.value_of(set).and_then(number))
 }
 
 pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
