@@ -154,7 +154,8 @@ fn the_jobs_own_variables_are_known() {
         "export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}\nEACH=$OMP_NUM_THREADS\nOPTIONS=\"-n 2 -c $EACH\"\n\
          srun $OPTIONS ./a\nsrun -n $SLURM_NTASKS -c ${SLURM_NTASKS_PER_NODE:-1} ./b\n\
          srun -n$SLURM_NPROCS -c $SLURM_NNODES ./c\nsrun -n $SLURM_JOB_ID ./d\n\
-         RUN=\"srun -n2\"\n$RUN -c 2 ./e\n$LATER -n2 ./f\n",
+         RUN=\"srun -n2\"\n$RUN -c 2 ./e\n$LATER -n2 ./f\n\
+         srun -n $((SLURM_NTASKS / 2)) -c 2 ./g\n",
     );
     let done = plan(&folder, &["--format=json", "job.sh"]);
     assert_eq!(
@@ -165,6 +166,7 @@ fn the_jobs_own_variables_are_known() {
             "20 planned 0 1 2 3",
             "21 not-planned --ntasks has a value that only the job knows",
             "23 planned 0-1 2-3",
+            "25 planned 0-1 2-3",
         ],
         "{}",
         done.stderr

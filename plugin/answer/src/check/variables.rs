@@ -53,7 +53,7 @@ impl Expanded {
     }
 }
 
-/// Expands `$NAME`, `${NAME}` and `${NAME:-default}` as far as `value` gives them: none for a name that it does not know,
+/// Expands `$NAME`, `${NAME}`, `${NAME:-default}` and `$((NAME*2))` as far as `value` gives them: none for a name that it does not know,
 /// and an empty value for one that is not set. Sets of values, patterns and other programs' output are not expanded.
 fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
     let mut parts = text.split('$');
@@ -74,9 +74,50 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
             return Expanded::computed(text);
         }
     }
+    let text = calculate(&expanded, &value).unwrap_or(expanded);
     Expanded {
-        is_computed: expanded.contains(['$', '(', '`']),
-        text: expanded,
+        is_computed: text.contains(['$', '(', '`']),
+        text,
+    }
+}
+
+/// The text with the results of its `$((…))`; none if there is none, or if one of them is not known.
+fn calculate<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let mut parts = text.split("$((");
+    let mut all = parts.next()?.to_string();
+    for part in parts {
+        let (inner, rest) = part.split_once("))")?;
+        all.extend([&result(inner, &value)?.to_string(), rest]);
+    }
+    Some(all)
+}
+
+/// The result of whole numbers and names with `+ - * / %` between them.
+fn result<'a>(mut text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<i64> {
+    let (mut sum, mut product, mut sign) = (0_i64, 0_i64, '+');
+    loop {
+        let end = text.find(['+', '-', '*', '/', '%']);
+        let (operand, rest) = text.split_at(end.unwrap_or(text.len()));
+        let operand = operand.trim();
+        let number: i64 = operand
+            .parse()
+            .or_else(|why| value(operand).map_or(Err(why), str::parse))
+            .ok()?;
+        if matches!(sign, '+' | '-') {
+            sum = sum.checked_add(product)?;
+        }
+        product = match sign {
+            '+' => number,
+            '-' => number.checked_neg()?,
+            '*' => product.checked_mul(number)?,
+            '/' => product.checked_div(number)?,
+            _ => product.checked_rem(number)?,
+        };
+        let mut rest = rest.chars();
+        match rest.next() {
+            Some(next) => (sign, text) = (next, rest.as_str()),
+            None => return sum.checked_add(product),
+        }
     }
 }
 
@@ -169,6 +210,30 @@ impl JobVariables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_calculated() {
+        let value = |name: &str| {
+            [("N", "4"), ("E", "x")]
+                .iter()
+                .find(|one| one.0 == name)
+                .map(|one| one.1)
+        };
+        for (text, expected) in [
+            ("$((N*2))", "8"),
+            ("-n$(( $N / 3 + 10 - 2*N ))x", "-n3x"),
+            ("$((7%4))$((1-3))", "3-2"),
+            ("$((E))", "$((E))"),
+            ("$((N/0))", "$((N/0))"),
+            ("$((M*2))", "$((M*2))"),
+            ("$((9223372036854775807*2))", "$((9223372036854775807*2))"),
+            ("$(((N+1)*2))", "$(((N+1)*2))"),
+        ] {
+            let found = expand(text, value);
+            assert_eq!(found.text, expected);
+            assert_eq!(found.is_computed, expected.contains('$'), "{text}");
+        }
+    }
 
     #[test]
     fn a_value_that_doubles_stays_short() {
