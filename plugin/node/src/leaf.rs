@@ -153,8 +153,8 @@ pub(crate) fn cpus_in(folder: &Folder, file: &str) -> CpuSet {
 }
 
 /// Each write is a line of the log.
-pub(crate) fn trace(Written { file, value, now }: &Written) {
-    log::debug!("wrote {value:?} to {file}, which has {now:?}");
+pub(crate) fn trace(written: &Written) {
+    log::debug!("{written}");
 }
 
 #[cfg(test)]

@@ -110,12 +110,12 @@ impl Child {
 fn copied(leaf: &Folder, own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     FILES
         .iter()
-        .try_for_each(|file| written(own, file, &leaf.read(file)?, trace))
+        .try_for_each(|file| own.put(file, &leaf.read(file)?).map(|done| trace(&done)))
 }
 
 /// A folder whose processes still count as those of the one above.
 fn threaded(own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
-    written(own, TYPE, "threaded", trace)
+    own.put(TYPE, "threaded").map(|done| trace(&done))
 }
 
 /// Children of the leaf have cpusets.
@@ -123,16 +123,6 @@ fn controlled(leaf: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     let has = leaf.read(CONTROLLERS)?;
     match has.split_whitespace().any(|one| one == "cpuset") {
         true => Ok(()),
-        false => written(leaf, CONTROLLERS, "+cpuset", trace),
+        false => leaf.put(CONTROLLERS, "+cpuset").map(|done| trace(&done)),
     }
-}
-
-fn written(folder: &Folder, file: &str, value: &str, trace: Trace<'_>) -> Result<(), FenceError> {
-    folder.write(file, value)?;
-    trace(&Written {
-        file: folder.file(file),
-        value: value.into(),
-        now: folder.read(file)?,
-    });
-    Ok(())
 }

@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat, write};
 
-use super::{FenceError, Place, Version};
+use super::{FenceError, Place, Version, Written};
 
 /// A list of every CPU that Linux can have is shorter.
 const MOST: u64 = 512 << 10;
@@ -92,6 +92,16 @@ impl Folder {
         }
     }
 
+    /// Writes a file, and reads it back.
+    pub(super) fn put(&self, name: &str, value: &str) -> Result<Written, FenceError> {
+        self.write(name, value)?;
+        Ok(Written {
+            file: self.file(name),
+            value: value.into(),
+            now: self.read(name)?,
+        })
+    }
+
     /// Opens a file to be read again and again.
     pub(super) fn open_file(&self, name: &str) -> Result<OwnedFd, FenceError> {
         let fd = self.file_at(name, OFlag::O_RDONLY);
@@ -148,6 +158,11 @@ impl Folder {
     /// Its descriptor.
     pub(super) fn into_fd(self) -> OwnedFd {
         self.fd
+    }
+
+    /// Its own name.
+    pub(super) fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// The path of a file in it, for messages.
