@@ -98,8 +98,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 /// In the task, between fork and exec: writes its entries, or ends the task.
 ///
 /// # Safety
-/// Called in the task; `raw` is the handle that Slurm passed to the running hook.
-pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
+/// Called in the task.
+pub(crate) unsafe fn in_task(spank: &Spank<'_>) {
     if standing::working().is_some() {
         // `pre_launch` has put them in.
         return;
@@ -114,7 +114,7 @@ pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
         unsafe { libc::_exit(1) };
     }
     // SAFETY: in the task; its environment is nobody else's until it becomes its program.
-    let Some(mut own) = (unsafe { environment(raw) }) else {
+    let Some(mut own) = (unsafe { environment(spank.raw()) }) else {
         return;
     };
     if let (Some(entries), Ok(id)) = (STATE.entries.get(), spank.task_id()) {
