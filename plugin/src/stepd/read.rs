@@ -116,6 +116,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     export_env::export(slurm, record, &intent, &mut handover);
     let memory = memory_masks(slurm, record, &handover);
     Some(Session {
+        name: name(id),
+        outcome: handover.outcome,
         fences: fences(id, &handover),
         is_batch: id.kind == StepKind::Batch,
         intent,
@@ -134,7 +136,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         pool: standing.pool,
         beside_pools: standing.beside,
         is_nice: standing.is_nice,
-        ..Session::unbound(name(id), node_name, handover.outcome)
+        node_name,
+        ..Session::default()
     })
 }
 
@@ -245,11 +248,14 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     let asked = is_regular.then(|| STATE.options())?;
     let note = switched_off_note(&asked)?;
     Some(Session {
+        name: name(record.step_id()),
+        node_name,
+        outcome: Outcome::Off,
         cores: record.step_alloc_cores().unwrap_or_default(),
         note,
         shows_notes: shows_notes(record),
         node_tasks: record.node_tasks(),
-        ..Session::unbound(name(record.step_id()), node_name, Outcome::Off)
+        ..Session::default()
     })
 }
 
@@ -285,7 +291,10 @@ mod tests {
 
     #[test]
     fn frequencies_are_for_masks_of_slurmd_s_alone() {
-        let unbound = |outcome| Session::unbound(String::new(), String::new(), outcome);
+        let unbound = |outcome| Session {
+            outcome,
+            ..Session::default()
+        };
         for (outcome, ours) in [
             (Outcome::Bound, true),
             (Outcome::Unbound, true),
