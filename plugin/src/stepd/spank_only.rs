@@ -11,6 +11,7 @@ use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_EN
 use slurm_sys::views::{TaskEnvironment, TaskInfo};
 
 use crate::site::{node, standing};
+use crate::step::words::join;
 use crate::stepd::job_env::Spank;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::state::STATE;
@@ -67,13 +68,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     if id as usize + 1 == bound.wanted {
         quarantine::end();
         let confined = bound.fences.as_ref().map(|fences| {
-            let text = fences.note();
-            let between = if bound.note.is_empty() || text.is_empty() {
-                ""
-            } else {
-                "; "
-            };
-            bound.note = format!("{}{between}{text}", bound.note);
+            let note = std::mem::take(&mut bound.note);
+            bound.note = join(&[], [note, fences.note()]);
             format!(" confined={}/{}", fences.made, bound.wanted)
         });
         log::info!(

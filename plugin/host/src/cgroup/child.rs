@@ -38,7 +38,7 @@ impl Child {
         let own = leaf.make(&text)?;
         let made = match above.version {
             Version::V1 => copied(&leaf, &own, trace),
-            Version::V2 if above.is_root() => controlled(&leaf, trace),
+            Version::V2 if above.folders.is_empty() => controlled(&leaf, trace),
             Version::V2 => threaded(&own, trace).and_then(|()| controlled(&leaf, trace)),
         };
         let child = Self {
@@ -71,7 +71,7 @@ impl Child {
             value: pid.to_string(),
             now: place.to_string(),
         });
-        match place.is_child_of(&self.above, &self.name.to_string()) {
+        match place == self.above.below(&self.name.to_string()) {
             true => Ok(()),
             false => Err(FenceError::Place(format!(
                 "process {pid} was moved to {}, but it is in {place}",

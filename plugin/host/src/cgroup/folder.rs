@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
+use berth_placement::CpuSet;
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -76,6 +77,13 @@ impl Folder {
         let read = File::from(file).take(MOST).read_to_end(&mut text);
         read.map_err(|why| FenceError::File { path, what, why })?;
         Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
+    }
+
+    /// The CPUs that a file lists; none if it cannot be read.
+    #[must_use]
+    pub fn cpus(&self, name: &str) -> CpuSet {
+        let text = self.read(name).unwrap_or_default();
+        CpuSet::from_list(&text).unwrap_or_default()
     }
 
     /// Writes a file by one call, as the kernel reads its files.

@@ -11,6 +11,8 @@ use super::{FenceError, Folder, Place, Version};
 const MOST: usize = 20_000;
 /// Below a job's folder of v1: steps, tasks, and a cgroup of ours.
 const DOWN: usize = 4;
+/// A job's CPUs. An empty file confines nobody.
+const CPUS: &str = "cpuset.cpus";
 /// The step of what is adopted.
 const EXTERN: &str = "step_extern";
 /// Where the tasks of a step live in the unified hierarchy.
@@ -63,13 +65,13 @@ impl Walk {
         match version {
             Version::V2 => {
                 let jobs = self.populated(scope);
-                jobs.for_each(|job| cpus.insert_all(&cpus_of(&job)));
+                jobs.for_each(|job| cpus.insert_all(&job.cpus(CPUS)));
             }
             Version::V1 => {
                 for user in self.children(scope, |name| name.starts_with("uid_")) {
                     for job in self.children(&user, |name| name.starts_with("job_")) {
                         if self.has_process(&job, DOWN) {
-                            cpus.insert_all(&cpus_of(&job));
+                            cpus.insert_all(&job.cpus(CPUS));
                         }
                     }
                 }
@@ -89,7 +91,7 @@ impl Walk {
         let running = others.filter(|job| self.runs(job));
         let running = running.map(|job| Running {
             name: job.name().into(),
-            cpus: cpus_of(&job),
+            cpus: job.cpus(CPUS),
         });
         running.collect()
     }
@@ -139,12 +141,6 @@ impl Walk {
 /// The jobs below a scope of the unified hierarchy in which a process lives.
 pub(super) fn populated(scope: &Folder) -> impl Iterator<Item = Folder> {
     Walk { left: MOST }.populated(scope)
-}
-
-/// A job's CPUs. An empty file confines nobody.
-fn cpus_of(job: &Folder) -> CpuSet {
-    let text = job.read("cpuset.cpus").unwrap_or_default();
-    CpuSet::from_list(&text).unwrap_or_default()
 }
 
 #[cfg(test)]

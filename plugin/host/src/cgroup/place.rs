@@ -24,7 +24,7 @@ pub struct Place {
     pub version: Version,
     pub(super) point: PathBuf,
     /// The folders below the mount.
-    pub(super) folders: Vec<String>,
+    pub(crate) folders: Vec<String>,
     /// Whether it is below a folder that only looks like a mount of cgroups.
     pub(super) is_made_up: bool,
 }
@@ -171,24 +171,6 @@ impl Place {
         let names_step = step.folders.last();
         names_step.is_some_and(|name| name.starts_with("step_"))
             && step == slurmstepd.above(levels.1)
-    }
-
-    /// Whether nothing stands above it.
-    pub(super) fn is_root(&self) -> bool {
-        self.folders.is_empty()
-    }
-
-    /// Whether both name one cgroup.
-    pub(super) fn is_child_of(&self, above: &Self, name: &str) -> bool {
-        let last = self.folders.split_last();
-        last.is_some_and(|(own, rest)| own == name && rest == above.folders.as_slice())
-            && self.version == above.version
-    }
-
-    /// The names of its folders, from the mount on.
-    #[must_use]
-    pub fn folders(&self) -> &[String] {
-        &self.folders
     }
 
     /// The path of its folder.
