@@ -2,7 +2,7 @@
 //! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too.
 
 use berth_host::cgroup::{Fence, FenceError, Mounts, Place, Written};
-use berth_host::{Ledger, affinity_of, bind_threads};
+use berth_host::{affinity_of, bind_threads, ledger};
 use berth_placement::{CpuSet, SiteConfine};
 use libc::pid_t;
 
@@ -54,14 +54,8 @@ impl Adopts {
 
 /// The cpuset that the job's other steps are in now.
 fn cpuset_of(job: u32) -> Option<CpuSet> {
-    let name = node::name_in_stepd()?;
-    let ledger = Ledger::open(&node::state_dir(&name).ok()?).ok()?;
-    let session = ledger.read().ok()?;
-    let entry = session.cpuset_of(job)?;
-    entry
-        .cpuset
-        .filter(|cpuset| cpuset.of_job)
-        .map(|_| entry.cpus)
+    let dir = node::state_dir(&node::name_in_stepd()?).ok()?;
+    Some(ledger::cpuset_of(&dir, job)?.cpus)
 }
 
 /// Narrows the leaf of the process's cgroup, if that is the extern step's: beside slurmstepd's own.

@@ -55,8 +55,8 @@ enum Admission {
 pub(crate) struct Entered {
     /// Its place, if its job is in a pool.
     pub membership: Option<Membership>,
-    /// Whether it has none because its pool is full.
-    pub is_full: bool,
+    /// Whether its job is in its pool, or outside because that is full; nothing if no pool is for it.
+    pub pool: Option<bool>,
     /// What the user must know.
     pub note: Option<String>,
     /// The step's folders, if it is outside of pools.
@@ -106,6 +106,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
             });
             Entered {
                 membership,
+                pool: Some(true),
                 note,
                 ..Entered::default()
             }
@@ -115,7 +116,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
             log::info!("{job} pool={} full={note:?}", member.name);
             Entered {
                 note: Some(note),
-                is_full: true,
+                pool: Some(false),
                 ..as_normal(&job, folders, weighed)
             }
         }

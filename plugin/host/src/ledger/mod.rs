@@ -56,7 +56,7 @@ use thiserror::Error;
 pub use self::entry::{Cpuset, Entry, Kind, Leaf, StepKey};
 pub use self::held::Held;
 pub use self::process::{Process, Task};
-pub use self::questions::is_suspended;
+pub use self::questions::{cpuset_of, is_suspended};
 pub use self::rule::Others;
 pub use self::steps::NAME;
 use crate::lock::{self, Locked};
