@@ -92,22 +92,20 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
     match admit(record, &member, (node_name, &folders, pool.others)) {
         Admission::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
-            let note = as_member(&job, &member, weighed);
-            let membership = Some(Membership {
-                step: job,
-                cpus: cpus_of_step(record, &member),
-                held: *held,
-                dir,
-                node_name: node_name.into(),
-                member,
-                others: pool.others,
-                folders: folders.ok(),
-                since: ledger::now(),
-            });
             Entered {
-                membership,
+                note: as_member(&job, &member, weighed),
                 pool: Some(true),
-                note,
+                membership: Some(Membership {
+                    step: job,
+                    cpus: cpus_of_step(record, &member),
+                    held: *held,
+                    dir,
+                    node_name: node_name.into(),
+                    member,
+                    others: pool.others,
+                    folders: folders.ok(),
+                    since: ledger::now(),
+                }),
                 ..Entered::default()
             }
         }
