@@ -9,7 +9,7 @@ use berth_srun::options::Own;
 use berth_srun::submission::{Words, cpuset};
 
 use crate::step::cpuset_size::{OPTION, Size};
-use crate::submit::option::env;
+use crate::submit::env;
 
 /// What an outer command requested, before this command's own words take its place.
 static OUTER: OnceLock<Option<String>> = OnceLock::new();

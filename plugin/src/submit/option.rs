@@ -19,6 +19,7 @@ use crate::site::standing::{self, NAME};
 use crate::step::cpuset_size::OPTION;
 use crate::step::options::{Own, Texts};
 use crate::step::ours::Ours;
+use crate::submit::env;
 use crate::submit::{cpuset, partition};
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.
@@ -284,10 +285,6 @@ fn routed(name: &str) -> String {
 /// find.
 pub(crate) fn forget_overlap() {
     remove_env(&routed("berth-overlap"));
-}
-
-pub(super) fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 fn remove_env(name: &str) {

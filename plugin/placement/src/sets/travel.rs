@@ -6,7 +6,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::nodeset::NodeSet;
-use crate::topology::devices::PciAddress;
 
 impl Serialize for CpuSet {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
@@ -62,14 +61,23 @@ pub(crate) mod lists {
     }
 }
 
-impl Serialize for PciAddress {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.collect_str(self)
-    }
-}
+/// A value as its text.
+pub(crate) mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
 
-impl<'de> Deserialize<'de> for PciAddress {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+    use super::{Deserialize, Deserializer, Error, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &impl Display,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        out.collect_str(value)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
+        from: D,
+    ) -> Result<T, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
 }

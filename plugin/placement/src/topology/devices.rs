@@ -57,6 +57,7 @@ pub enum DeviceKind {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Pci {
     /// Its address.
+    #[cfg_attr(feature = "serde", serde(with = "travel::text"))]
     pub address: PciAddress,
     /// Class and subclass: `0302` is a 3D controller.
     pub class: u16,
