@@ -7,7 +7,7 @@ use crate::record::Record;
 const INFINITE16: u16 = 0xffff;
 
 /// A step's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StepId {
     /// The job.
     pub job_id: u32,
@@ -20,9 +20,10 @@ pub struct StepId {
 }
 
 /// The kind of step that a number means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StepKind {
     /// Started by srun.
+    #[default]
     Regular,
     /// The batch script.
     Batch,

@@ -151,26 +151,17 @@ pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildEr
 /// followed to its end; every folder above that end must be trusted, and every folder above the
 /// link too.
 fn check(command: &Path) -> Result<(), ChildError> {
-    match fs::metadata(command) {
-        Ok(found) => {
-            trust::check_file(command, &found)?;
-            trust::check_ancestors(command)?;
-            match fs::canonicalize(command) {
-                Ok(real) => Ok(trust::check_ancestors(&real)?),
-                Err(why) => Err(ChildError::Start {
-                    command: command.into(),
-                    why,
-                }),
-            }
-        }
-        Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            Err(ChildError::NotFound(command.into()))
-        }
-        Err(why) => Err(ChildError::Start {
+    let unknown = |why: io::Error| match why.kind() {
+        io::ErrorKind::NotFound => ChildError::NotFound(command.into()),
+        _ => ChildError::Start {
             command: command.into(),
             why,
-        }),
-    }
+        },
+    };
+    trust::check_file(command, &fs::metadata(command).map_err(unknown)?)?;
+    trust::check_ancestors(command)?;
+    let real = fs::canonicalize(command).map_err(unknown)?;
+    Ok(trust::check_ancestors(&real)?)
 }
 
 /// Distinguishes one version of the file from the next, because it is always replaced as a whole.

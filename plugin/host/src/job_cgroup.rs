@@ -78,7 +78,7 @@ impl JobPlace {
     /// Of a process that lives there: `…/job_7/step_0/user/task_1`, or `…/slurmstepd.scope/s6XSM80ABJSZ00/step_0/…`.
     fn of(place: &Place) -> Option<Self> {
         let number = |name: &str| name.strip_prefix("job_")?.parse::<u32>().ok();
-        let folders = place.folders();
+        let folders = &place.folders;
         let is_job = |(at, name): &(usize, &String)| {
             let above = at.checked_sub(1).and_then(|above| folders.get(above));
             let of_scope = above.is_some_and(|above| above.ends_with(SCOPE));

@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
@@ -120,10 +120,7 @@ impl Key {
 /// Opens it without following a link or waiting for a pipe.
 fn open(dir: &StateDir) -> io::Result<File> {
     trust::check_directory(dir.path()).map_err(io::Error::other)?;
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(dir.path().join(NAME))
+    trust::open(&dir.path().join(NAME), OpenOptions::new().read(true))
 }
 
 /// As much of it as a key has.

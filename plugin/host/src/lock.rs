@@ -4,9 +4,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, fcntl};
 
 /// The time until the next try: the holder only reads and writes some pages.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -60,11 +61,7 @@ pub(crate) fn own(file: &File, byte: u64) -> io::Result<bool> {
 /// The kernel does not answer.
 pub(crate) fn is_held(file: &File, byte: u64) -> io::Result<bool> {
     let mut asked = wish(byte, libc::F_WRLCK);
-    // SAFETY: the kernel reads the request and writes its answer during the call (fcntl(2)); the descriptor is open.
-    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut asked) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked))?;
     Ok(i32::from(asked.l_type) != libc::F_UNLCK)
 }
 
@@ -79,12 +76,7 @@ fn wish(byte: u64, kind: i32) -> libc::flock {
 }
 
 fn set(file: &File, byte: u64, kind: i32) -> io::Result<()> {
-    let wish = wish(byte, kind);
-    // SAFETY: the kernel reads the wish during the call (fcntl(2)); the descriptor is open.
-    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const wish) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    fcntl(file, FcntlArg::F_OFD_SETLK(&wish(byte, kind)))?;
     Ok(())
 }
 

@@ -2,21 +2,18 @@
 //! slurmd, slurmstepd and the command. It also holds the proof that it is current.
 //! In: a path. Out: the machine, or the reason why it must not be used. At most 16 MiB.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use berth_placement::Machine;
 use thiserror::Error;
 
 use crate::atomic_file::{self, WriteError};
-pub use crate::kind_json::{devices_from_json, devices_to_json};
-pub use crate::machine_format::FormatError;
 use crate::machine_json;
-pub use crate::machine_json::MachineFile;
+pub use crate::machine_json::{FormatError, MachineFile, devices_from_json, devices_to_json};
 use crate::online::Proof;
-use crate::trust::{self, TrustError};
+use crate::trust::TrustError;
+use crate::trusted_file::{self, ReadError};
 
 /// Its name in the state directory.
 pub const NAME: &str = "machine.json";
@@ -111,13 +108,8 @@ pub enum MachineFileError {
     #[error("the machine file cannot be trusted: {0}")]
     Untrusted(#[from] TrustError),
     /// The system cannot read it.
-    #[error("the machine file {path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        why: io::Error,
-    },
+    #[error("the machine file {0}")]
+    Unreadable(ReadError),
     /// The file is larger than any machine needs.
     #[error(
         "the machine file {0} has more than {MAX_SIZE} bytes, so another program wrote it; {again}",
@@ -159,40 +151,14 @@ pub fn write(path: &Path, file: &MachineFile) -> Result<(), MachineFileError> {
 /// # Errors
 /// [`MachineFileError`]: each says what to do.
 pub fn read(path: &Path) -> Result<MachineFile, MachineFileError> {
-    let unreadable = |why| MachineFileError::Unreadable {
-        path: path.into(),
-        why,
-    };
-    let file = open(path)?;
-    if let Some(directory) = path.parent() {
-        trust::check_directory(directory)?;
-    }
-    trust::check_file(path, &file.metadata().map_err(unreadable)?)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(MachineFileError::TooLarge(path.into()));
-    }
+    let bytes = trusted_file::read(path, MAX_SIZE).map_err(|why| match why {
+        ReadError::Absent(path) => MachineFileError::Absent(path),
+        ReadError::Untrusted(why) => why.into(),
+        ReadError::TooLarge { path, .. } => MachineFileError::TooLarge(path),
+        ReadError::Unreadable { .. } => MachineFileError::Unreadable(why),
+    })?;
     machine_json::read(&bytes).map_err(|why| MachineFileError::Format {
         path: path.into(),
         why,
-    })
-}
-
-/// Opens it without following a link or waiting for the other end of a pipe.
-fn open(path: &Path) -> Result<File, MachineFileError> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path);
-    opened.map_err(|why| match why.raw_os_error() {
-        Some(libc::ENOENT) => MachineFileError::Absent(path.into()),
-        Some(libc::ELOOP) => TrustError::Symlink(path.into(), "a regular file").into(),
-        _ => MachineFileError::Unreadable {
-            path: path.into(),
-            why,
-        },
     })
 }

@@ -1,18 +1,39 @@
-//! The text of a machine file: one JSON object, versioned.
+//! The text of a machine file: one JSON object, versioned. The parts of the machine stand in it under their own names.
 //! In: a machine with its proof, or a text. Out: the other of the two, or why
 //! not. Pure; strict and bounded, since what is read may be anybody's.
 //!
 //! Within a version fields are only added: a reader ignores unknown fields, and missing
 //! fields count as empty.
 
-use berth_placement::sets::cpuset::MAX_CPUS;
-use berth_placement::sets::ids::{CpuId, NumaId};
-use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
+use berth_placement::sets::limits::{INFO_BYTES, MAX_CPUS, MAX_DEVICES, MAX_INFOS};
+use berth_placement::{Device, Machine, Parts};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
-use crate::machine_format::{FormatError, VERSION, bounded, cpus, impossible, wrong};
 use crate::online::Proof;
+
+/// The version that is written and read.
+const VERSION: u64 = 2;
+
+/// Longest note kept, in bytes: an error with a path in it fits.
+const NOTE_BYTES: usize = 1024;
+
+/// A text that is no machine file of ours.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FormatError {
+    /// The text ends too early: a writer died, or the disk was full.
+    #[error("it ends in the middle")]
+    Torn,
+    /// Another program wrote it, or somebody edited it.
+    #[error("it is not berth's machine file: {0}")]
+    Foreign(String),
+    /// Another release of berth wrote it.
+    #[error("it is of version {0}, and this berth reads version {VERSION}")]
+    Version(u64),
+    /// The numbers in it do not form a machine.
+    #[error("its machine is impossible: {0}")]
+    Machine(String),
+}
 
 /// The content of a machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,44 +58,27 @@ struct Versioned {
     berth_machine: u64,
 }
 
+/// The fields beside the parts of the machine.
 #[derive(Serialize, Deserialize)]
-struct Text {
-    berth_machine: u32,
+struct Header {
+    berth_machine: u64,
     written_by: String,
     boot_id: String,
     online: String,
     this_system: bool,
     source: String,
-    allowed: String,
-    packages: Vec<Vec<Vec<u32>>>,
-    numa: Vec<NumaText>,
-    l3: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    numa_distances: Vec<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    dies: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    l2: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    l1: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    order: Vec<u32>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    kinds: Vec<KindText>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    isolated: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    held: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    devices: Vec<DeviceText>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing)]
     notes: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct NumaText {
-    id: u32,
-    cpus: String,
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(flatten)]
+    header: Header,
+    #[serde(flatten)]
+    parts: &'a Parts,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'a str>,
 }
 
 /// The text, with a line's end.
@@ -82,46 +86,27 @@ struct NumaText {
 /// # Errors
 /// None that is known: the types have no form that JSON lacks.
 pub(crate) fn write(file: &MachineFile) -> Result<String, serde_json::Error> {
-    let parts = file.machine.parts();
+    // Notes are cut here, so that the reader never finds many or long ones.
+    let end = |note: &str| {
+        (0..=NOTE_BYTES)
+            .rev()
+            .find(|end| note.is_char_boundary(*end))
+    };
+    let notes = file.notes.iter().take(MAX_INFOS);
     let text = Text {
-        berth_machine: VERSION,
-        written_by: file.written_by.clone(),
-        boot_id: file.proof.boot_id.clone(),
-        online: file.proof.online.clone(),
-        this_system: file.this_system,
-        source: file.source.clone(),
-        allowed: parts.allowed.to_string(),
-        packages: parts.packages.iter().map(package_text).collect(),
-        numa: parts.numa_nodes.iter().map(numa_text).collect(),
-        l3: lists(&parts.l3_caches),
-        numa_distances: parts.numa_distances.clone(),
-        dies: lists(&parts.dies),
-        l2: lists(&parts.l2_caches),
-        l1: lists(&parts.l1_caches),
-        order: parts.whole_order.iter().map(|cpu| cpu.0).collect(),
-        kinds: parts.kinds.iter().map(KindText::of).collect(),
-        isolated: parts.isolated.to_string(),
-        held: parts.held.to_string(),
-        devices: parts.devices.iter().map(DeviceText::of).collect(),
-        notes: notes_to_write(&file.notes),
+        header: Header {
+            berth_machine: VERSION,
+            written_by: file.written_by.clone(),
+            boot_id: file.proof.boot_id.clone(),
+            online: file.proof.online.clone(),
+            this_system: file.this_system,
+            source: file.source.clone(),
+            notes: Vec::new(),
+        },
+        parts: file.machine.parts(),
+        notes: notes.filter_map(|note| note.get(..end(note)?)).collect(),
     };
     serde_json::to_string(&text).map(|text| text + "\n")
-}
-
-fn lists(sets: &[CpuSet]) -> Vec<String> {
-    sets.iter().map(CpuSet::to_string).collect()
-}
-
-fn package_text(package: &Package) -> Vec<Vec<u32>> {
-    let core_text = |core: &Core| core.pus.iter().map(|cpu| cpu.0).collect();
-    package.cores.iter().map(core_text).collect()
-}
-
-fn numa_text(node: &NumaNode) -> NumaText {
-    NumaText {
-        id: node.id.0,
-        cpus: node.cpus.to_string(),
-    }
 }
 
 /// Reads such a text.
@@ -130,72 +115,118 @@ fn numa_text(node: &NumaNode) -> NumaText {
 /// [`FormatError`] for any other.
 pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
     // The version is read first, because another one may have other fields.
-    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
-    if versioned.berth_machine != u64::from(VERSION) {
-        return Err(FormatError::Version(versioned.berth_machine));
+    let Versioned { berth_machine } = json(bytes)?;
+    if berth_machine != VERSION {
+        return Err(FormatError::Version(berth_machine));
     }
-    let text: Text = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
-    let machine = Machine::new(parts(&text)?).map_err(impossible)?;
+    let header: Header = json(bytes)?;
+    check_texts(header.notes.iter(), MAX_INFOS, NOTE_BYTES)?;
+    let parts: Parts = json(bytes)?;
+    check(&parts)?;
     Ok(MachineFile {
-        machine,
-        this_system: text.this_system,
-        source: text.source,
+        machine: Machine::new(parts).map_err(impossible)?,
+        this_system: header.this_system,
+        source: header.source,
         proof: Proof {
-            boot_id: text.boot_id,
-            online: text.online,
+            boot_id: header.boot_id,
+            online: header.online,
         },
-        written_by: text.written_by,
-        notes: bounded_texts(text.notes)?,
+        written_by: header.written_by,
+        notes: header.notes,
     })
 }
 
-fn parts(text: &Text) -> Result<Parts, FormatError> {
-    Ok(Parts {
-        packages: each(&text.packages, |cores| package(cores))?,
-        numa_nodes: each(&text.numa, numa_node)?,
-        l3_caches: each(&text.l3, |list| cpus(list))?,
-        numa_distances: text.numa_distances.clone(),
-        allowed: cpus(&text.allowed)?,
-        dies: each(&text.dies, |list| cpus(list))?,
-        l2_caches: each(&text.l2, |list| cpus(list))?,
-        l1_caches: each(&text.l1, |list| cpus(list))?,
-        whole_order: each(&text.order, |&cpu| bounded(cpu).map(CpuId))?,
-        kinds: each(&text.kinds, KindText::read)?,
-        isolated: cpus(&text.isolated)?,
-        held: cpus(&text.held)?,
-        devices: each(&text.devices, DeviceText::read)?,
-    })
+/// A list of devices for the process that waits for it.
+///
+/// # Errors
+/// None that is known: the types have no form that JSON lacks.
+pub fn devices_to_json(devices: &[Device]) -> serde_json::Result<String> {
+    serde_json::to_string(devices)
 }
 
-/// Reads a list of objects of one kind: no machine has more of them than CPUs.
-fn each<T, U>(
-    list: &[T],
-    read: impl FnMut(&T) -> Result<U, FormatError>,
-) -> Result<Vec<U>, FormatError> {
-    if list.len() > MAX_CPUS as usize {
-        return Err(FormatError::Machine(format!(
-            "it has {} objects of one kind, and {MAX_CPUS} is the limit",
-            list.len()
-        )));
+/// Reads such a list.
+///
+/// # Errors
+/// [`FormatError`] for any other text.
+pub fn devices_from_json(bytes: &[u8]) -> Result<Vec<Device>, FormatError> {
+    let devices: Vec<Device> = json(bytes)?;
+    if devices.len() > MAX_DEVICES {
+        let count = devices.len();
+        let why = format!("it has {count} devices, and {MAX_DEVICES} is the limit");
+        return Err(impossible(why));
     }
-    list.iter().map(read).collect()
+    check_devices(&devices)?;
+    Ok(devices)
 }
 
-fn package(cores: &[Vec<u32>]) -> Result<Package, FormatError> {
-    let core = |pus: &Vec<u32>| {
-        let pus = pus.iter().map(|&cpu| bounded(cpu).map(CpuId));
-        Ok(Core {
-            pus: pus.collect::<Result<_, _>>()?,
-        })
-    };
-    Ok(Package {
-        cores: cores.iter().map(core).collect::<Result<_, _>>()?,
+fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, FormatError> {
+    serde_json::from_slice(bytes).map_err(|why| match why.is_eof() {
+        true => FormatError::Torn,
+        false => FormatError::Foreign(why.to_string()),
     })
 }
 
-fn numa_node(node: &NumaText) -> Result<NumaNode, FormatError> {
-    Ok(NumaNode {
-        id: NumaId(bounded(node.id)?),
-        cpus: cpus(&node.cpus)?,
-    })
+/// No machine has more objects of one kind than CPUs, and no number is as large.
+fn check(parts: &Parts) -> Result<(), FormatError> {
+    let counts = [
+        parts.packages.len(),
+        parts.numa_nodes.len(),
+        parts.l3_caches.len(),
+        parts.dies.len(),
+        parts.l2_caches.len(),
+        parts.l1_caches.len(),
+        parts.whole_order.len(),
+        parts.kinds.len(),
+        parts.devices.len(),
+    ];
+    if let Some(count) = counts.iter().find(|count| **count > MAX_CPUS as usize) {
+        let why = format!("it has {count} objects of one kind, and {MAX_CPUS} is the limit");
+        return Err(impossible(why));
+    }
+    let cores = parts.packages.iter().flat_map(|package| &package.cores);
+    let pus = cores.flat_map(|core| &core.pus).chain(&parts.whole_order);
+    let nodes = parts.numa_nodes.iter().map(|node| node.id.0);
+    check_numbers(pus.map(|cpu| cpu.0).chain(nodes))?;
+    for kind in &parts.kinds {
+        let texts = kind.infos.iter().flat_map(|(name, value)| [name, value]);
+        check_texts(texts, 2 * MAX_INFOS, INFO_BYTES)?;
+    }
+    check_devices(&parts.devices)
+}
+
+fn check_devices(devices: &[Device]) -> Result<(), FormatError> {
+    let near = devices.iter().filter_map(|device| device.numa_node);
+    check_numbers(near.map(|node| node.0))?;
+    let mut names = devices.iter().map(|device| device.names.iter());
+    names.try_for_each(|names| check_texts(names, MAX_INFOS, INFO_BYTES))
+}
+
+fn check_numbers(mut numbers: impl Iterator<Item = u32>) -> Result<(), FormatError> {
+    match numbers.find(|number| *number >= MAX_CPUS) {
+        Some(number) => Err(impossible(format!(
+            "it has the number {number}, and {MAX_CPUS} is the limit"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Texts are neither many nor long.
+fn check_texts<'a>(
+    texts: impl Iterator<Item = &'a String>,
+    most: usize,
+    bytes: usize,
+) -> Result<(), FormatError> {
+    match texts
+        .enumerate()
+        .any(|(at, text)| at >= most || text.len() > bytes)
+    {
+        true => Err(impossible(format!(
+            "it has more than {most} texts in one place, or one above {bytes} bytes"
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn impossible(why: impl ToString) -> FormatError {
+    FormatError::Machine(why.to_string())
 }

@@ -2,11 +2,12 @@
 //! In: a path. Out: the line. Source: `_spank_stack_load` and `_spank_stack_process_line` of src/common/plugstack.c (spank.c
 //! from 23.02 on).
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use berth_site::plugstack::PlugstackLine;
+
+use crate::script_file;
 
 /// The object's name.
 pub const NAME: &str = "task_berth";
@@ -96,13 +97,7 @@ fn is_like(name: &str, pattern: &str) -> bool {
 /// The text of a configuration file; `None` where it cannot be read, or is no regular file.
 #[must_use]
 pub fn read(path: &Path) -> Option<String> {
-    fs::metadata(path).ok().filter(|found| found.is_file())?;
-    let mut bytes = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(MOST)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    let bytes = script_file::head(path, MOST).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

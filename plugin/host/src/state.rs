@@ -113,14 +113,9 @@ impl StateDir {
     /// A directory that cannot be made, written or trusted.
     pub fn ask_to_reload(&self) -> io::Result<()> {
         self.prepare().map_err(io::Error::other)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(RELOAD_MODE)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(self.reload_path());
-        file.map(drop)
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        trust::open(&self.reload_path(), options.mode(RELOAD_MODE)).map(drop)
     }
 
     /// Makes the directory (mode 0755) if it is missing, and checks it: it must not be a

@@ -1,7 +1,7 @@
 //! Binds the threads of a process that runs. In: a process, a set of CPUs. Out: nothing, or an error.
 //! A thread that is made meanwhile has its maker's CPUs, so the list is read until nothing is left to do.
 
-use std::fs;
+use std::{fs, io};
 
 use berth_placement::CpuSet;
 use libc::pid_t;
@@ -48,13 +48,14 @@ fn bind(thread: pid_t, cpus: &CpuSet, had: Option<&CpuSet>) -> Result<bool, Affi
 
 /// The threads of a process, its first one if they cannot be listed.
 pub(crate) fn threads(pid: pid_t) -> Vec<pid_t> {
-    let Ok(folder) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return vec![pid];
-    };
-    let numbers = folder
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.take(MOST).collect()
+    listed(pid, MOST).unwrap_or_else(|_| vec![pid])
+}
+
+/// At most so many threads of a process.
+pub(crate) fn listed(pid: pid_t, most: usize) -> io::Result<Vec<pid_t>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(numbers.take(most).collect())
 }
 
 #[cfg(test)]

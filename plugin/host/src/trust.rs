@@ -2,9 +2,9 @@
 //! user that we run as, can have written.
 //! In: a path or the kernel's facts about it. Out: nothing, or an error.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
@@ -118,6 +118,20 @@ pub fn check_private_file(path: &Path, opened: &Metadata) -> Result<(), TrustErr
         });
     }
     Ok(())
+}
+
+/// Opens a file without following a link or waiting for the other end of a pipe.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Whether a path still leads to an open file: an administrator may have removed or replaced it.
+pub(crate) fn is_at(path: &Path, file: &File) -> bool {
+    let place = |found: Metadata| (found.dev(), found.ino());
+    let named = fs::symlink_metadata(path).map(place);
+    named.is_ok_and(|named| file.metadata().map(place).is_ok_and(|own| own == named))
 }
 
 /// Checks every directory above a path, so nobody can put another tree in

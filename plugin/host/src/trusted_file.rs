@@ -4,7 +4,6 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -47,10 +46,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
         path: path.into(),
         why,
     };
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path);
+    let opened = trust::open(path, OpenOptions::new().read(true));
     let file = opened.map_err(|why| match why.raw_os_error() {
         Some(libc::ENOENT) => ReadError::Absent(path.into()),
         Some(libc::ELOOP) => TrustError::Symlink(path.into(), "a regular file").into(),

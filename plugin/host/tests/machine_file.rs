@@ -88,6 +88,12 @@ fn machines_of_every_shape_come_back_as_written() {
     assert_eq!(mode & 0o7777, 0o644);
 }
 
+/// The text as older releases wrote it: they left out what is empty.
+fn older(text: &str) -> String {
+    let (fields, _) = text.split_once(",\"numa_distances\"").unwrap();
+    format!("{fields}}}")
+}
+
 #[test]
 fn the_text_is_stable() {
     let mut small = file(machine(1, 2, 2));
@@ -99,9 +105,14 @@ fn the_text_is_stable() {
          \"this_system\":true,\"source\":\"this host\",\"allowed\":\"0-2\",\
          \"packages\":[[[0,2],[1,3]]],\
          \"numa\":[{{\"id\":0,\"cpus\":\"0-3\"}},{{\"id\":252,\"cpus\":\"\"}}],\
-         \"l3\":[\"0-3\"]}}\n"
+         \"l3\":[\"0-3\"],\"numa_distances\":[],\"dies\":[],\"l2\":[],\"l1\":[],\"order\":[],\"kinds\":[],\
+         \"isolated\":\"\",\"held\":\"\",\"devices\":[]}}\n"
     );
     assert_eq!(text, expected);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    fs::write(&path, older(&text)).unwrap();
+    assert_eq!(machine_file::read(&path).unwrap(), small);
 
     small.notes = vec!["devices are unknown".into()];
     small.machine = Machine::new(everything()).unwrap();
@@ -109,10 +120,10 @@ fn the_text_is_stable() {
     let added = "\"l3\":[\"0-3\"],\"numa_distances\":[[10,21],[21,10]],\"dies\":[\"0-1\",\"2-3\"],\"l2\":[\"0,2\",\"1,3\"],\
         \"l1\":[\"0\",\"1\",\"2\",\"3\"],\"order\":[2,0,3,1],\
         \"kinds\":[{\"cpus\":\"0-1\",\"rank\":0,\"infos\":[[\"CoreType\",\"IntelAtom\"]]},\
-        {\"cpus\":\"2-3\"}],\"isolated\":\"3\",\"held\":\"2\",\
+        {\"cpus\":\"2-3\",\"rank\":null,\"infos\":[]}],\"isolated\":\"3\",\"held\":\"2\",\
         \"devices\":[{\"kind\":\"gpu\",\"names\":[\"card0\"],\"pci\":{\"address\":\"0000:d1:00.0\",\
         \"class\":896,\"vendor\":4098,\"product\":29704},\"cpus\":\"0-1\",\"numa\":0},\
-        {\"kind\":\"storage\",\"names\":[\"sda\"],\"cpus\":\"0-3\"}],\
+        {\"kind\":\"storage\",\"names\":[\"sda\"],\"pci\":null,\"cpus\":\"0-3\",\"numa\":null}],\
         \"notes\":[\"devices are unknown\"]}\n";
     assert!(text.ends_with(added), "{text}");
 }
@@ -232,7 +243,7 @@ fn a_file_cut_anywhere_is_torn_and_never_a_smaller_machine() {
 
 #[test]
 fn other_texts_are_refused_each_with_its_reason() {
-    let good = file(machine(1, 2, 1)).to_json().unwrap();
+    let good = older(&file(machine(1, 2, 1)).to_json().unwrap());
     let with = |field: &str| good.replace("\"l3\"", &format!("{field},\"l3\""));
     for (text, found) in [
         ("hello".into(), "not berth's machine file"),
@@ -250,13 +261,16 @@ fn other_texts_are_refused_each_with_its_reason() {
         (good.replace("252", "4294967295"), "4294967295"),
         (
             good.replace("\"0-1\"", "\"0-4000000000\""),
-            "machine is impossible",
+            "is not CPU numbers below 65536",
         ),
-        (good.replace("\"0-1\"", "\"1-0\""), "machine is impossible"),
+        (
+            good.replace("\"0-1\"", "\"1-0\""),
+            "is not a CPU number or a range",
+        ),
         (with("\"l1\":[\"0\",\"0-1\"]"), "CPU 0 in two L1 caches"),
         (
             with("\"kinds\":[{\"cpus\":\"9-0\"}]"),
-            "machine is impossible",
+            "is not a CPU number or a range",
         ),
         (
             with("\"devices\":[{\"kind\":\"gpu\",\"cpus\":\"0\",\"numa\":65536}]"),

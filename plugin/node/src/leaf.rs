@@ -84,7 +84,7 @@ impl Change<'_> {
 
     /// The threads that get a mask.
     fn threads(&self, folder: &Folder) -> Vec<(Thread, CpuSet)> {
-        let has = cpus_in(folder, "cpuset.cpus.effective");
+        let has = folder.cpus("cpuset.cpus.effective");
         let threads = members::threads(&members::processes(folder)).into_iter();
         let masks = threads.filter_map(|thread| {
             let found = affinity_of(thread.number).ok()?;
@@ -111,7 +111,7 @@ impl Change<'_> {
 /// A cgroup of processes that the job's extern step has adopted follows, as far as it is in the cpuset.
 pub(crate) fn follow(place: &Place, way: Way<'_>) -> Result<(), FenceError> {
     let folder = place.open()?;
-    let fence = cpus_in(&folder, "cpuset.cpus");
+    let fence = folder.cpus("cpuset.cpus");
     let before = Leaf {
         name: String::new(),
         cpus: way.from.clone(),
@@ -146,15 +146,9 @@ pub(crate) fn freeze(place: &Place, freezes: bool) -> Result<(), FenceError> {
     freezer::freeze(&place.open()?, freezes, &mut trace)
 }
 
-/// The CPUs that a file of a cgroup lists; none if it cannot be read.
-pub(crate) fn cpus_in(folder: &Folder, file: &str) -> CpuSet {
-    let text = folder.read(file).unwrap_or_default();
-    CpuSet::from_list(&text).unwrap_or_default()
-}
-
 /// Each write is a line of the log.
-pub(crate) fn trace(Written { file, value, now }: &Written) {
-    log::debug!("wrote {value:?} to {file}, which has {now:?}");
+pub(crate) fn trace(written: &Written) {
+    log::debug!("{written}");
 }
 
 #[cfg(test)]

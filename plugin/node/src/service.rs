@@ -62,7 +62,12 @@ impl Options<'_> {
         if let Some(top) = &self.cgroups {
             return Ok(vec![Place::made_up(top)]);
         }
-        let mounts = Mounts::read().map_err(|why| failed("reading /proc/self/mountinfo", why))?;
+        let mounts = Mounts::read().map_err(|why| {
+            failed(
+                "looking for the mounts of cgroups",
+                io::Error::other(why.to_string()),
+            )
+        })?;
         Ok(scopes::unified(&mounts))
     }
 }

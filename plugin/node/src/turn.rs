@@ -10,7 +10,7 @@ use crate::choice;
 use crate::ending::Tasks;
 use crate::group::Group;
 use crate::here::{Cgroups, Here};
-use crate::leaf::{self, Change, Way, cpus_in, follow};
+use crate::leaf::{self, Change, Way, follow};
 use crate::memory::Move;
 
 /// Where Slurm keeps what a job's extern step has adopted.
@@ -145,7 +145,7 @@ impl Turn<'_, '_> {
     fn reach(&self, entry: &Entry) -> CpuSet {
         let tasks = self.here.cgroups.tasks(entry);
         let folder = tasks.and_then(|tasks| tasks.open().ok());
-        let has = folder.map(|folder| cpus_in(&folder, "cpuset.cpus.effective"));
+        let has = folder.map(|folder| folder.cpus("cpuset.cpus.effective"));
         let own = &entry.job_cpus;
         has.map_or_else(|| own.clone(), |has| has.intersection(own))
     }
@@ -261,7 +261,7 @@ pub(crate) fn put(
 pub(crate) fn is_elsewhere(cgroups: &Cgroups, entry: &Entry) -> bool {
     let differs = |(place, leaf): (Place, &Leaf)| {
         let folder = place.open();
-        folder.is_ok_and(|folder| cpus_in(&folder, "cpuset.cpus") != leaf.fence)
+        folder.is_ok_and(|folder| folder.cpus("cpuset.cpus") != leaf.fence)
     };
     cgroups.leaves(entry).any(differs)
 }

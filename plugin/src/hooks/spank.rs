@@ -87,85 +87,64 @@ pub unsafe extern "C" fn slurm_spank_init(
     })
 }
 
-/// When the options are read: in the submitting command, and in slurmstepd before it forks.
-///
-/// # Safety
-/// Called by Slurm with its own handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_init_post_opt(
-    spank: spank_t,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    guard("slurm_spank_init_post_opt", || {
-        let mut cache = OptionCache::default();
+/// One more hook of SPANK: a guard and a call with Slurm's own handle.
+macro_rules! hook {
+    ($(#[$doc:meta])* $guard:ident, $name:ident($spank:pat) $work:block) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Called by Slurm with its own handle and the words of the plugstack.conf line.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            raw: spank_t,
+            argc: c_int,
+            argv: *const *const c_char,
+        ) -> c_int {
+            $guard(stringify!($name), || {
+                let mut cache = OptionCache::default();
+                // SAFETY: Slurm's promise: its own handle, in its hook.
+                let $spank = unsafe { Spank::new(raw, argc, argv, &mut cache) };
+                $work
+                SUCCESS
+            })
+        }
+    };
+}
+
+hook! {
+    /// When the options are read: in the submitting command, and in slurmstepd before it forks.
+    guard, slurm_spank_init_post_opt(spank) {
         match daemon() {
             Daemon::Other => {
                 option::forget_overlap();
                 option::asks_for_one_node();
                 option::leaves_cores_to_cpuset();
             }
-            Daemon::Slurmstepd => {
-                // SAFETY: Slurm's promise: its own handle, in its hook.
-                let spank = unsafe { Spank::new(spank, argc, argv, &mut cache) };
-                spank_only::prepare(&spank);
-            }
+            Daemon::Slurmstepd => spank_only::prepare(&spank),
             Daemon::Slurmd => {}
         }
-        SUCCESS
-    })
+    }
 }
 
-/// slurmstepd, as the user, before the first fork.
-///
-/// # Safety
-/// Called by slurmstepd with its own handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_user_init(
-    spank: spank_t,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    guard("slurm_spank_user_init", || {
-        let mut cache = OptionCache::default();
-        // SAFETY: Slurm's promise: its own handle, in its hook.
-        let spank = unsafe { Spank::new(spank, argc, argv, &mut cache) };
+hook! {
+    /// slurmstepd, as the user, before the first fork.
+    guard, slurm_spank_user_init(spank) {
         pe_hooks::user_init(&spank);
-        SUCCESS
-    })
+    }
 }
 
-/// The task, between fork and exec, as the user.
-///
-/// # Safety
-/// Called by slurmstepd's child with slurmstepd's handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_task_init(
-    spank: spank_t,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    guard_in_child("slurm_spank_task_init", || {
-        let mut cache = OptionCache::default();
-        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+hook! {
+    /// The task, between fork and exec, as the user.
+    guard_in_child, slurm_spank_task_init(spank) {
         // SAFETY: Slurm's promise: its own handle, in the task.
-        unsafe { spank_only::in_task(spank, &handle) };
-        pe_hooks::in_task(&handle);
-        SUCCESS
-    })
+        unsafe { spank_only::in_task(&spank) };
+        pe_hooks::in_task(&spank);
+    }
 }
 
-/// slurmstepd, when the step has ended and before it reports that to anybody.
-///
-/// # Safety
-/// Called by Slurm with its own handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_exit(
-    _spank: spank_t,
-    _argc: c_int,
-    _argv: *const *const c_char,
-) -> c_int {
-    guard("slurm_spank_exit", || {
+hook! {
+    /// slurmstepd, when the step has ended and before it reports that to anybody.
+    guard, slurm_spank_exit(_) {
         if daemon() == Daemon::Slurmstepd {
             quarantine::end();
             spank_only::release();
@@ -173,56 +152,19 @@ pub unsafe extern "C" fn slurm_spank_exit(
             // plugin failed.
             STATE.release();
         }
-        SUCCESS
-    })
+    }
 }
 
-/// slurmstepd, when a task has ended.
-///
-/// # Safety
-/// Called by slurmstepd with its own handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_task_exit(
-    spank: spank_t,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    guard("slurm_spank_task_exit", || {
-        let mut cache = OptionCache::default();
-        spank_only::task_ended(&init_spank_handle(spank, argc, argv, &mut cache));
-        SUCCESS
-    })
+hook! {
+    /// slurmstepd, when a task has ended.
+    guard, slurm_spank_task_exit(spank) {
+        spank_only::task_ended(&spank);
+    }
 }
 
-/// slurmstepd, for each task, in the parent, after the task plugins.
-///
-/// # Safety
-/// Called by slurmstepd with its own handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn slurm_spank_task_post_fork(
-    spank: spank_t,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    guard("slurm_spank_task_post_fork", || {
-        let mut cache = OptionCache::default();
-        let handle = init_spank_handle(spank, argc, argv, &mut cache);
-        unplanned::post_fork(&handle);
-        SUCCESS
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_that_is_no_utf_8_spoils_its_own_word_alone() {
-        let argv = [c"compat=affinity", c"command=/opt/caf\xe9/berth"].map(CStr::as_ptr);
-        // SAFETY: two words, which live as long as the program.
-        let found = unsafe { words(2, argv.as_ptr()) };
-        assert_eq!(found, ["compat=affinity", "command=/opt/caf\u{fffd}/berth"]);
-        // SAFETY: no words are read.
-        assert!(unsafe { words(0, std::ptr::null()) }.is_empty());
+hook! {
+    /// slurmstepd, for each task, in the parent, after the task plugins.
+    guard, slurm_spank_task_post_fork(spank) {
+        unplanned::post_fork(&spank);
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-use berth_host::StateDir;
 use berth_host::metrics::{self, Count, Mapped, PoolCounts};
 
+use crate::site::node::state_dir;
 use crate::site::settings;
 
 /// Those of slurmd, if they could be mapped.
@@ -18,7 +18,7 @@ const OLD: [&str; 3] = ["berth.prom", "berth-pools.prom", "counts.1"];
 /// slurmd starts, or its state directory may be another one. With `counters=off` the file is removed.
 pub(crate) fn begin(node_name: &str) {
     let settings = settings::current();
-    let Ok(dir) = StateDir::new(&settings.state_dir, node_name) else {
+    let Ok(dir) = state_dir(node_name) else {
         return;
     };
     let own = (!settings.counters).then_some(metrics::NAME);
@@ -73,11 +73,10 @@ pub(crate) fn add_to_pool(node_name: &str, pool: &str, counts: PoolCounts) {
 }
 
 fn with_words(node_name: &str, add: impl FnOnce(Mapped)) {
-    let settings = settings::current();
-    if !settings.counters {
+    if !settings::current().counters {
         return;
     }
-    let dir = StateDir::new(&settings.state_dir, node_name).map_err(io::Error::other);
+    let dir = state_dir(node_name).map_err(io::Error::other);
     match dir.and_then(|dir| Mapped::open(&dir)) {
         Ok(words) => add(words),
         // There is a slurmstepd for each step, and each would repeat the line.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use berth_host::{MachineFile, StateDir, machine_file};
 use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
 use berth_site::read_settings::{self, Complaint};
 use berth_srun::host_list::{self, Most};
@@ -46,6 +47,18 @@ pub(crate) fn read_settings(words: &[&str]) -> Vec<Complaint> {
     let (found, complaints) = read_settings::read(words, is_here);
     settings::set(found);
     complaints
+}
+
+/// The folder of a node's state; the reason why it has none is a text for the log.
+pub(crate) fn state_dir(node_name: &str) -> Result<StateDir, String> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    dir.map_err(|why| why.to_string())
+}
+
+/// The machine that slurmd found on a node.
+pub(crate) fn machine_file(node_name: &str) -> Result<MachineFile, String> {
+    let dir = state_dir(node_name)?;
+    machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
 }
 
 /// Whether a host list has this node, or the reason why the list cannot be read. Slurm's own reader of host

@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use berth_host::announcement;
 use berth_host::ledger::Process;
-use berth_host::{StateDir, online};
-use berth_placement::{CpusetFail, Node, SiteConfine, SocketKind};
+use berth_host::online;
+use berth_placement::{Node, SocketKind};
 use berth_site::SiteRules;
 use berth_site::announcement::Announcement;
 use slurm_sys::{Layout, Slurm};
 
-use crate::site::settings::{self, Quarantine, Settings};
+use crate::site::node::state_dir;
+use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::{complaints, cpusets, discovery, pools};
 use crate::step::convert;
@@ -93,8 +94,7 @@ pub(crate) fn again() {
 
 /// The process that is announced.
 fn announced(node_name: &str) -> Option<Process> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let words = announcement::read(&dir.ok()?).ok()?;
+    let words = announcement::read(&state_dir(node_name).ok()?).ok()?;
     Some(Process {
         pid: words.pid,
         start: words.start,
@@ -134,12 +134,10 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
             .map(|machine| machine.topology_string(kind))
             .unwrap_or_default();
     }
-    let written = StateDir::new(&settings.state_dir, node_name)
-        .map_err(|why| why.to_string())
-        .and_then(|dir| {
-            dir.prepare().map_err(|why| why.to_string())?;
-            announcement::write(&dir, words).map_err(|why| why.to_string())
-        });
+    let written = state_dir(node_name).and_then(|dir| {
+        dir.prepare().map_err(|why| why.to_string())?;
+        announcement::write(&dir, words).map_err(|why| why.to_string())
+    });
     complaints::set_news(written.is_err());
     report(written);
 }
@@ -199,31 +197,28 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
     }
 }
 
+/// The settings that differ from the defaults, behind `compat`.
 fn settings_line(settings: &Settings) -> String {
+    const OTHERS: [&str; 13] = [
+        "shadow",
+        "binding",
+        "strict",
+        "counters",
+        "reserved",
+        "cpusets",
+        "pools",
+        "pool_reserve",
+        "cpuset_best",
+        "cpuset_fail",
+        "confine",
+        "quarantine",
+        "binding_default",
+    ];
+    let defaults = Settings::default();
+    let others = OTHERS.map(|key| (settings.in_force(key), defaults.in_force(key)));
+    let changed = others.into_iter().filter(|(now, default)| now != default);
     let mut words = vec![settings::compat(settings.fixes)];
-    words.extend(settings.shadow.then(|| "shadow=on".into()));
-    words.extend((!settings.binding).then(|| "binding=off".into()));
-    words.extend(settings.strict.then(|| "strict=on".into()));
-    words.extend((!settings.counters).then(|| "counters=off".into()));
-    words.extend((!settings.reserved.is_empty()).then(|| settings.in_force("reserved")));
-    words.extend(
-        settings
-            .cpusets
-            .as_ref()
-            .map(|_| settings.in_force("cpusets")),
-    );
-    words.extend(settings.pools.as_ref().map(|_| settings.in_force("pools")));
-    let reserves = settings.pool_reserve != 1;
-    words.extend(reserves.then(|| settings.in_force("pool_reserve")));
-    words.extend((!settings.cpuset_best).then(|| settings.in_force("cpuset_best")));
-    let fails = settings.cpuset_fail != CpusetFail::Refuse;
-    words.extend(fails.then(|| settings.in_force("cpuset_fail")));
-    let confines = settings.confine != SiteConfine::Off;
-    words.extend(confines.then(|| settings.in_force("confine")));
-    let keeps = settings.quarantine != Quarantine::Off;
-    words.extend(keeps.then(|| settings.in_force("quarantine")));
-    let default = settings.binding_default.as_ref();
-    words.extend(default.map(|binding| format!("binding_default={binding}")));
+    words.extend(changed.map(|(now, _)| now));
     words.join(" ")
 }
 

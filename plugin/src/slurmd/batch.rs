@@ -3,12 +3,14 @@
 //! a mark that slurmstepd's `pre_launch` obeys.
 
 use std::ffi::c_void;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
-    Binding, Claims, Confine, CpuBind, Node, PoolWish, RefusalKind, Request, plan_batch,
+    Binding, Claims, Confine, CpuBind, Node, PoolWish, Request, plan_batch,
     request::grid_engine::Strategy,
 };
 use libc::c_int;
@@ -75,7 +77,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         return Ok(());
     };
     let is_read = batch.env_is_within_bounds();
-    is_read.map_err(|why| Stop::Refused(RefusalKind::Bind, why.to_string()))?;
+    is_read.map_err(Stop::refused)?;
     let mut ask = request(batch, &settings, &node_name)?;
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;
@@ -114,7 +116,7 @@ fn cpuset(
     ask: &mut Request,
 ) -> Result<(Option<Wanted>, Option<String>), Stop> {
     let found = step_cpuset::of_batch(batch, settings, node_name);
-    let found = found.map_err(|why| Stop::Refused(RefusalKind::Bind, why))?;
+    let found = found.map_err(Stop::refused)?;
     if let Some(cpuset) = &found.0 {
         cpuset.put(ask);
     }
@@ -153,16 +155,10 @@ fn request(
 /// `--binding` binds the script of a job with one task; others keep the
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
-    // One byte more than a binding may have is read, so its reader reports that it is too long.
-    let text = routes::of_batch(Own::Binding, |name| {
-        batch.env_beginning(name, BINDING_BYTES + 1)
-    });
-    let Some(text) = text else {
+    let Some(text) = text(batch, Own::Binding, BINDING_BYTES) else {
         return Ok(None);
     };
-    let binding: Binding = text
-        .parse()
-        .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
+    let binding: Binding = text.parse().map_err(Stop::refused)?;
     let wanted = settings.binding && binding.strategy != Strategy::None;
     let serves = wanted && binding.tasks_of_script(batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
@@ -176,29 +172,30 @@ fn binding_and_kind(
     let Some(binding) = binding(batch, settings)? else {
         return Ok((None, CoreKind::Any));
     };
-    let text = routes::of_batch(Own::CoreKind, |name| {
-        batch.env_beginning(name, WORD_BYTES + 1)
-    });
-    let read = text.map(|text| text.parse::<CoreKind>()).transpose();
-    let read =
-        read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
-    Ok((Some(binding), read.unwrap_or_default()))
+    let kind = option(batch, Own::CoreKind)?;
+    Ok((Some(binding), kind.unwrap_or_default()))
 }
 
 /// The script's `--confine`.
 fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confine>, Stop> {
-    let text = routes::of_batch(Own::Confine, |name| {
-        batch.env_beginning(name, WORD_BYTES + 1)
-    });
-    let read = text.map(|text| text.parse::<Confine>()).transpose();
-    let read = read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--confine: {why}")))?;
-    Ok(read.filter(|_| settings.binding))
+    Ok(option(batch, Own::Confine)?.filter(|_| settings.binding))
+}
+
+/// An option of the script that is a word.
+fn option<T: FromStr<Err: Display>>(batch: &BatchRequest<'_>, own: Own) -> Result<Option<T>, Stop> {
+    let read = text(batch, own, WORD_BYTES).map(|text| text.parse());
+    let read = read.transpose();
+    read.map_err(|why| Stop::refused(format!("--{}: {why}", own.name)))
+}
+
+/// An option's text. One byte more than it may have is read, so its reader reports that it is too long.
+fn text(batch: &BatchRequest<'_>, own: Own, most: usize) -> Option<String> {
+    routes::of_batch(own, |name| batch.env_beginning(name, most + 1))
 }
 
 /// The pool of the script's job.
 fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) -> Option<InPool> {
-    let text = routes::of_batch(Own::Pool, |name| batch.env_beginning(name, WORD_BYTES + 1));
-    let wish = text.and_then(|text| text.parse::<PoolWish>().ok());
+    let wish: Option<PoolWish> = option(batch, Own::Pool).ok().flatten();
     let cred = batch.cred().ok()?;
     let index = cred.node_index(node_name).ok()?;
     pool::of((&cred, index), here, wish)

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use berth_host::command_path::default_command;
 use berth_host::discover_child::{DEFAULT_LIMIT, LIMIT_AT_START};
-use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
+use berth_host::{MachineFile, OnlineCpus, discover_child};
 use berth_placement::Machine;
 use slurm_sys::process::own_path;
 
 use crate::site::node;
-use crate::site::settings::{self, Settings};
+use crate::site::settings::{self};
 use crate::slurmd::complaints::{self, About};
 
 /// The known machine.
@@ -126,7 +126,7 @@ pub(crate) fn again(node_name: &str) {
 
 /// Whether the machine was found. If not, the one that was known before stays; the log has each reason once.
 fn within(node_name: &str, limit: Duration) -> bool {
-    let found = find(&settings::current(), node_name, limit);
+    let found = find(node_name, limit);
     FAILED.store(found.is_err(), Ordering::Relaxed);
     UNFINISHED.store(false, Ordering::Relaxed);
     match found {
@@ -157,13 +157,13 @@ fn within(node_name: &str, limit: Duration) -> bool {
     }
 }
 
-fn find(settings: &Settings, node: &str, limit: Duration) -> Result<MachineFile, String> {
-    let dir = StateDir::new(&settings.state_dir, node).map_err(|why| why.to_string())?;
+fn find(node_name: &str, limit: Duration) -> Result<MachineFile, String> {
+    let dir = node::state_dir(node_name)?;
     dir.prepare().map_err(|why| why.to_string())?;
-    let command = match &settings.command {
+    let command = match &settings::current().command {
         Some(command) => command.clone(),
         None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
     };
     discover_child::run(&command, dir.machine_path(), limit).map_err(|why| why.to_string())?;
-    machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
+    node::machine_file(node_name)
 }

@@ -3,11 +3,9 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use berth_host::StateDir;
 use berth_host::key::Key;
-use berth_placement::RefusalKind;
 
-use crate::site::settings;
+use crate::site::node::state_dir;
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::stop::Stop;
 use crate::step::handover::Handover;
@@ -45,8 +43,7 @@ pub(crate) fn begin(node_name: &str) {
 /// Returns whether that was so. The log has each reason once why it cannot be written.
 pub(super) fn put_back(node_name: &str) -> bool {
     static LAST: Mutex<Option<String>> = Mutex::new(None);
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let Some((key, dir)) = KEY.get().zip(dir.ok()) else {
+    let Some((key, dir)) = KEY.get().zip(state_dir(node_name).ok()) else {
         return false;
     };
     let kept = key.keep(&dir).map_err(|why| why.to_string());
@@ -73,21 +70,17 @@ pub(crate) fn sealed(
 ) -> Result<Option<String>, Stop> {
     let sealed = current(identity.node_name).map(|key| seal::sealed(handover, identity, &key));
     match sealed {
-        Some(long) if long.len() > seal::MOST => Err(Stop::Refused(
-            RefusalKind::Bind,
-            format!(
-                "what was requested for this step has {} bytes, and slurmstepd reads {} at most; use shorter lists",
-                long.len(),
-                seal::MOST
-            ),
-        )),
+        Some(long) if long.len() > seal::MOST => Err(Stop::refused(format!(
+            "what was requested for this step has {} bytes, and slurmstepd reads {} at most; use shorter lists",
+            long.len(),
+            seal::MOST
+        ))),
         sealed => Ok(sealed),
     }
 }
 
 fn made(node_name: &str) -> Option<Key> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let made = dir.map_err(|why| why.to_string()).and_then(|dir| {
+    let made = state_dir(node_name).and_then(|dir| {
         dir.prepare().map_err(|why| why.to_string())?;
         Key::read_or_make(&dir).map_err(|why| why.to_string())
     });

@@ -8,9 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
-use berth_placement::{
-    Claims, Message, Node, Plan, PoolWish, RefusalKind, Request, plan, planned_on,
-};
+use berth_placement::{Claims, Message, Node, Plan, PoolWish, Request, plan, planned_on};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
@@ -123,7 +121,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     };
     let node = node_of(slurm, &conf, &settings)?;
     let requested = requested_step::read(slurm, launch, &settings, share, &node);
-    let requested = requested.map_err(|why| Stop::Refused(RefusalKind::Bind, why))?;
+    let requested = requested.map_err(Stop::refused)?;
     let ask = &requested.step.request;
     compare(&settings, (id, &node_name), ask, &node);
     // What can never fit is refused here, whoever else is on the node.
@@ -238,8 +236,10 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     if PROVEN.load(Ordering::Relaxed) {
         // The table is right, so it is the request that contradicts itself: a client made it up.
         return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
-            let text = format!("{}; start the step with this cluster's own srun", why.found);
-            Stop::Refused(RefusalKind::Bind, text)
+            Stop::refused(format!(
+                "{}; start the step with this cluster's own srun",
+                why.found
+            ))
         });
     }
     let index = launch_is_sane(launch, node_id, node_name)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Once;
 
 use berth_host::cgroup::{self, Mounts, Place};
-use berth_host::{StateDir, atomic_file, job_files, ledger, plugstack};
+use berth_host::{atomic_file, job_files, ledger, plugstack};
 use berth_placement::{Node, Shape};
 use berth_site::read_settings::Complaint;
 use slurm_sys::process::{Daemon, daemon, own_path};
@@ -153,7 +153,7 @@ pub(crate) fn start_aside() {
 
 /// Removes what is kept of jobs that have ended while slurmd was down, and what killed processes were writing.
 fn tidy_files(name: &str) {
-    if let Ok(dir) = StateDir::new(&settings::current().state_dir, name) {
+    if let Ok(dir) = node::state_dir(name) {
         job_files::tidy(&dir);
         ledger::tidy(&dir);
         atomic_file::tidy(dir.path());

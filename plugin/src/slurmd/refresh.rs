@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use berth_host::StateDir;
 use nix::unistd::{AccessFlags, access};
 
-use crate::site::{metrics, settings};
+use crate::site::metrics;
+use crate::site::node::state_dir;
 use crate::slurmd::discovery::MachineState;
 use crate::slurmd::{announce, complaints, cpusets, discovery, key, one_shot, pools};
 
@@ -22,8 +22,7 @@ static RELOAD: RwLock<Option<CString>> = RwLock::new(None);
 
 /// slurmd starts, and reads everything now.
 pub(crate) fn begin(node_name: &str) {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let path = dir.ok().map(|dir| dir.reload_path());
+    let path = state_dir(node_name).ok().map(|dir| dir.reload_path());
     // It is rarely there.
     let _ = path.as_ref().map(fs::remove_file);
     let path = path.and_then(|path| CString::new(path.as_os_str().as_bytes()).ok());
@@ -74,9 +73,9 @@ fn work() {
     };
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
-    let dir = StateDir::new(&settings::current().state_dir, &node_name);
     // It is removed first: what changes from now on is read after the next one.
-    let is_asked = dir.is_ok_and(|dir| fs::remove_file(dir.reload_path()).is_ok());
+    let is_asked =
+        state_dir(&node_name).is_ok_and(|dir| fs::remove_file(dir.reload_path()).is_ok());
     // Where the directory itself was gone, so are the machine, the metrics and the site's files as they last held.
     let all = key::put_back(&node_name) | is_asked;
     if all || discovery::has_failed() || !discovery::was_tried() || discovery::is_outdated() {

@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::StateDir;
 use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file::{self, FileError};
 
-use crate::site::settings;
+use crate::site::node::state_dir;
 use crate::slurmd::complaints::{self, About};
 
 /// One of the site's files, by the key that names it.
@@ -84,7 +83,7 @@ impl<T> SiteFile<T> {
     ) {
         let Some(path) = named else {
             *self.known() = None;
-            if let Ok(dir) = dir(node_name) {
+            if let Ok(dir) = state_dir(node_name) {
                 self.last_good.forget(&dir);
             }
             complaints::set(self.about, None, None);
@@ -102,7 +101,7 @@ impl<T> SiteFile<T> {
             }
             Err(why) => {
                 if self.known().is_none()
-                    && let Ok(dir) = dir(node_name)
+                    && let Ok(dir) = state_dir(node_name)
                     && let Some(text) = self.last_good.text(&dir)
                     && let Ok(content) = parse(path, &text, From::SlurmdBefore)
                 {
@@ -116,7 +115,7 @@ impl<T> SiteFile<T> {
 
     /// For the slurmd after this one, which may find a file that does not hold.
     fn keep(&self, node_name: &str, text: &[u8]) {
-        if let Err(why) = dir(node_name).and_then(|dir| self.last_good.put(&dir, text)) {
+        if let Err(why) = state_dir(node_name).and_then(|dir| self.last_good.put(&dir, text)) {
             log::debug!("{why}");
         }
     }
@@ -141,9 +140,4 @@ impl<T> SiteFile<T> {
             log::error!("{why}");
         }
     }
-}
-
-fn dir(node_name: &str) -> Result<StateDir, String> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    dir.map_err(|why| why.to_string())
 }

@@ -12,7 +12,6 @@ use crate::site::settings::Settings;
 use crate::slurmd::cpusets;
 use crate::step::CpusetWish;
 use crate::step::convert;
-use crate::step::cpuset::CpusetOption;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::options::{Own, Texts};
 use crate::step::routes;
@@ -37,7 +36,7 @@ pub(crate) fn of_step(
     index: u32,
 ) -> Result<Option<Wanted>, String> {
     let size = routes::cpuset_size_of_step(options);
-    let asked = CpusetOption::read(texts.get(Own::Cpuset), size)?;
+    let asked = words(texts.get(Own::Cpuset))?;
     if !settings.binding {
         return Ok(None);
     }
@@ -64,13 +63,28 @@ pub(crate) fn of_batch(
         return Ok((None, text.as_deref().map(off_note)));
     }
     let size = routes::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
-    let asked = CpusetOption::read(text.as_deref(), size)?;
+    let asked = words(text.as_deref())?;
     if asked.is_none() && !may_have_default() {
         return Ok((None, None));
     }
     let cred = batch.cred().map_err(|why| why.to_string())?;
     let index = cred.node_index(node_name).map_err(|why| why.to_string())?;
     Ok((wanted((asked, size), (&cred, index), false)?, None))
+}
+
+/// The words of the option's text; it can be read as a request.
+fn words(text: Option<&str>) -> Result<Option<Words>, String> {
+    let words: Option<Words> = text.map(str::parse).transpose().map_err(wrong)?;
+    words
+        .as_ref()
+        .map(CpusetRequest::of)
+        .transpose()
+        .map_err(wrong)?;
+    Ok(words)
+}
+
+fn wrong(why: impl ToString) -> String {
+    shown(USER_TEXT, why.to_string())
 }
 
 fn off_note(text: &str) -> String {
@@ -89,7 +103,7 @@ fn may_have_default() -> bool {
 
 /// The cpuset of a step whose job requests one, or whose partition does.
 fn wanted(
-    asked: (Option<CpusetOption>, Size),
+    asked: (Option<Words>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<Wanted>, String> {
@@ -159,31 +173,38 @@ struct Held {
 
 /// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
 fn request(
-    (asked, size): (Option<CpusetOption>, Size),
+    (asked, size): (Option<Words>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
 ) -> Result<Option<Held>, String> {
-    let is_typed = asked.as_ref().is_some_and(CpusetOption::has_ncpus);
-    let site = site.filter(|site| !site.partitions().is_empty());
-    let Some(site) = site else {
-        let held = |asked: CpusetOption| {
+    let has_count = |words: &Words| words.get(Keyword::Ncpus).is_some();
+    let is_typed = asked.as_ref().is_some_and(has_count);
+    // The submitting command has worked out the number where nobody wrote one.
+    let counted = |words: Words| match size.cpus {
+        Some(cpus) => words.with_ncpus(cpus),
+        None => words,
+    };
+    let own = asked.map(counted);
+    let Some(site) = site.filter(|site| !site.partitions().is_empty()) else {
+        let held = |own| {
             Ok(Held {
-                request: asked.request()?,
-                of_job: asked.of_job,
+                request: CpusetRequest::of(&own).map_err(wrong)?,
+                of_job: size.of_job,
                 is_count_written: is_typed,
             })
         };
-        return asked.map(held).transpose();
+        return own.map(held).transpose();
     };
     let partition = cred.job_partition().unwrap_or_default();
-    let own = asked.as_ref().map(CpusetOption::words).unwrap_or_default();
+    let is_asked = own.is_some();
+    let own = own.unwrap_or_default();
     let (mut words, line) = site.merged(&partition, &own);
-    if asked.is_none() && words == Words::default() {
+    if !is_asked && words == Words::default() {
         return Ok(None);
     }
     let is_count_written = is_typed || words.get(Keyword::Ncpus) != own.get(Keyword::Ncpus);
-    if let Some(cpus) = size.cpus.filter(|_| asked.is_none()) {
-        words = words.with_ncpus(cpus);
+    if !is_asked {
+        words = counted(words);
     }
     let read = CpusetRequest::of(&words).map_err(|why| match line {
         Some(line) => format!(
@@ -192,9 +213,8 @@ fn request(
         ),
         None => why.to_string(),
     });
-    let read = read.map_err(|why| shown(USER_TEXT, why))?;
     Ok(Some(Held {
-        request: read,
+        request: read.map_err(wrong)?,
         of_job: size.of_job,
         is_count_written,
     }))

@@ -12,6 +12,13 @@ pub(crate) enum Stop {
     Refused(RefusalKind, String),
 }
 
+impl Stop {
+    /// A request that cannot be read, or must not be served.
+    pub(crate) fn refused(why: impl ToString) -> Self {
+        Self::Refused(RefusalKind::Bind, why.to_string())
+    }
+}
+
 impl From<Refusal> for Stop {
     fn from(why: Refusal) -> Self {
         let text = match why.lacks_tree() && discovery::is_unfinished() {

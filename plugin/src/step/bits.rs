@@ -15,8 +15,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
             0
         };
     let modes = modes(layout);
-    let levels =
-        c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
+    let levels = levels(layout).iter().fold(0, |all, (bit, _)| all | bit);
     let keep_level = match &plan.message {
         Message::Unbound if matches!(plan.decision.rule, Rule::Mapped(_)) => {
             return (came & !modes & !levels) | c.CPU_BIND_NONE;
@@ -28,7 +27,12 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
     // A level beside an explicit mode stays, because the verbose report shows it.
     let explicit = matches!(plan.decision.rule, Rule::Asked(_) | Rule::Unbound { .. });
     let done = if explicit { 0 } else { levels };
-    let kept = keep_level.map_or(0, |level| level_bit(level, layout));
+    let kept = |level| {
+        self::levels(layout)
+            .into_iter()
+            .find(|(_, one)| *one == level)
+    };
+    let kept = keep_level.and_then(kept).map_or(0, |(bit, _)| bit);
     (came & !modes & !done) | kept | c.CPU_BIND_MASK
 }
 
@@ -44,12 +48,13 @@ pub(crate) fn modes(layout: &Layout) -> u32 {
         | c.CPU_BIND_LDMASK
 }
 
-fn level_bit(level: Level, layout: &Layout) -> u32 {
+/// The bit of each level, in the order in which Slurm looks.
+pub(crate) fn levels(layout: &Layout) -> [(u32, Level); 4] {
     let c = &layout.constants;
-    match level {
-        Level::Threads => c.CPU_BIND_TO_THREADS,
-        Level::Cores => c.CPU_BIND_TO_CORES,
-        Level::Sockets => c.CPU_BIND_TO_SOCKETS,
-        Level::Ldoms => c.CPU_BIND_TO_LDOMS,
-    }
+    [
+        (c.CPU_BIND_TO_THREADS, Level::Threads),
+        (c.CPU_BIND_TO_CORES, Level::Cores),
+        (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
+        (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
+    ]
 }

@@ -11,6 +11,7 @@ use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
 use crate::site::settings::Settings;
 use crate::site::standing::Abi;
+use crate::step::bits::levels;
 
 /// The request of a step, without berth's own options and `--mem-bind`.
 ///
@@ -118,17 +119,9 @@ fn cpu_bind(
 ) -> Result<CpuBind, String> {
     let is = |bit: u32| bits & bit != 0;
     let c = &layout.constants;
-    let level = [
-        (c.CPU_BIND_TO_THREADS, Level::Threads),
-        (c.CPU_BIND_TO_CORES, Level::Cores),
-        (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
-        (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
-    ];
+    let level = levels(layout).into_iter().find(|(bit, _)| is(*bit));
     Ok(CpuBind {
-        level: level
-            .into_iter()
-            .find(|(bit, _)| is(*bit))
-            .map(|(_, level)| level),
+        level: level.map(|(_, level)| level),
         mode: mode(bits, text, (layout, width))?,
         one_thread: is(c.CPU_BIND_ONE_THREAD_PER_CORE),
         verbose: is(c.CPU_BIND_VERBOSE),

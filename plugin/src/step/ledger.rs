@@ -49,11 +49,11 @@ pub(crate) type Planner = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
 /// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
 /// nobody asks which these are.
-pub(crate) fn others(
-    session: &Session<'_>,
+pub(crate) fn others<'a>(
+    session: &'a Session<'_>,
     step: StepKey,
     (ask, node): (&Request, &Node),
-) -> Others {
+) -> Others<'a> {
     if session.entries().is_empty() {
         return Others::default();
     }
@@ -80,7 +80,7 @@ pub(crate) fn job_cpus(ask: &Request, node: &Node) -> CpuSet {
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its
 /// tasks, so that is only asked where it decides.
 pub(crate) fn plan_beside(
-    others: &Others,
+    others: &Others<'_>,
     (ask, node, door): (&Request, &Node, Planner),
 ) -> Result<Plan, Refusal> {
     let running = door(ask, node, &others.all_running());

@@ -3,7 +3,6 @@
 
 pub(crate) mod bits;
 pub(crate) mod convert;
-pub(crate) mod cpuset;
 pub(crate) mod cpuset_size;
 pub(crate) mod decided;
 pub(crate) mod device_order;

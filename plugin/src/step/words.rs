@@ -1,12 +1,12 @@
 //! A step and its request in words, for the log and for users.
 
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Write};
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::bounded::{Bounded, shown};
 use berth_placement::sets::decimal::write_number;
 use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
-use berth_placement::{Mapping, Near, Note, Request, Rule, StepCpuset};
+use berth_placement::{Note, Request, Rule};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
@@ -83,34 +83,19 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     if *overcommit {
         line.write_str(" overcommit")?;
     }
-    if mem_bind.policy.is_some() {
-        write!(line, " mem={mem_bind}")?;
-    }
-    if let Some(binding) = binding {
-        write!(line, " binding={binding}")?;
-    }
-    narrowed(line, *core_kind, cpuset.as_ref())?;
-    own_wishes(line, mapping.as_ref(), near.as_ref())
+    let mem_bind = mem_bind.policy.is_some().then_some(mem_bind);
+    optional(line, " mem=", mem_bind)?;
+    optional(line, " binding=", binding.as_ref())?;
+    let core_kind = (*core_kind != Kind::Any).then_some(core_kind);
+    optional(line, " core-kind=", core_kind)?;
+    optional(line, " cpuset=", cpuset.as_ref())?;
+    optional(line, " ", mapping.as_ref())?;
+    optional(line, " near=", near.as_ref())
 }
 
-/// What narrows the step's CPUs.
-fn narrowed(line: &mut Bounded, kind: Kind, cpuset: Option<&StepCpuset>) -> fmt::Result {
-    if kind != Kind::Any {
-        write!(line, " core-kind={kind}")?;
-    }
-    match cpuset {
-        Some(cpuset) => write!(line, " cpuset={cpuset}"),
-        None => Ok(()),
-    }
-}
-
-/// The wishes that no Slurm has.
-fn own_wishes(line: &mut Bounded, mapping: Option<&Mapping>, near: Option<&Near>) -> fmt::Result {
-    if let Some(mapping) = mapping {
-        write!(line, " {mapping}")?;
-    }
-    match near {
-        Some(near) => write!(line, " near={near}"),
+fn optional(line: &mut Bounded, name: &str, value: Option<&impl Display>) -> fmt::Result {
+    match value {
+        Some(value) => write!(line, "{name}{value}"),
         None => Ok(()),
     }
 }

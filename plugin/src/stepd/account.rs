@@ -1,7 +1,7 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{Held, Leaf, public};
+use berth_host::ledger::{Held, Leaf, cpuset_of, public};
 use berth_host::{Ledger, StateDir, machine_file};
 
 use crate::site::node;
@@ -56,7 +56,7 @@ impl Account {
         if let Err(why) = self.held.release() {
             log::error!("{why}; its cores are free when this slurmstepd ends");
         }
-        if let Some(line) = cpuset.filter(|_| !has_cpuset(&dir, job)) {
+        if let Some(line) = cpuset.filter(|_| cpuset_of(&dir, job).is_none()) {
             log::info!("job={job} its cpuset ends: {line:?}");
         }
         publish(slurm, &dir);
@@ -66,15 +66,6 @@ impl Account {
     pub(crate) fn publish(&self, slurm: Option<Abi>) {
         publish(slurm, &self.dir);
     }
-}
-
-/// Whether another step of the job is in its cpuset.
-fn has_cpuset(dir: &StateDir, job: u32) -> bool {
-    let looked = Ledger::open(dir).and_then(|ledger| {
-        let session = ledger.read()?;
-        Ok(session.cpuset_of(job).is_some())
-    });
-    looked.unwrap_or(false)
 }
 
 fn publish(slurm: Option<Abi>, dir: &StateDir) {

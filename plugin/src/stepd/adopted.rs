@@ -1,8 +1,8 @@
 //! slurmstepd of a job's extern step: a process that pam_slurm_adopt brings in gets the job's CPUs, or with
 //! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too.
 
-use berth_host::cgroup::{Fence, FenceError, Mounts, Place};
-use berth_host::{Ledger, StateDir, affinity_of, bind_threads};
+use berth_host::cgroup::{Fence, FenceError, Mounts, Place, Written};
+use berth_host::{affinity_of, bind_threads, ledger};
 use berth_placement::{CpuSet, SiteConfine};
 use libc::pid_t;
 
@@ -54,21 +54,13 @@ impl Adopts {
 
 /// The cpuset that the job's other steps are in now.
 fn cpuset_of(job: u32) -> Option<CpuSet> {
-    let name = node::name_in_stepd()?;
-    let dir = StateDir::new(&settings::current().state_dir, &name).ok()?;
-    let ledger = Ledger::open(&dir).ok()?;
-    let session = ledger.read().ok()?;
-    let entry = session.cpuset_of(job)?;
-    entry
-        .cpuset
-        .filter(|cpuset| cpuset.of_job)
-        .map(|_| entry.cpus)
+    let dir = node::state_dir(&node::name_in_stepd()?).ok()?;
+    Some(ledger::cpuset_of(&dir, job)?.cpus)
 }
 
 /// Narrows the leaf of the process's cgroup, if that is the extern step's: beside slurmstepd's own.
 fn fence(pid: pid_t, cpus: &CpuSet) -> Result<(), FenceError> {
-    let mounts =
-        Mounts::read().map_err(|why| FenceError::Place(format!("/proc/self/mountinfo: {why}")))?;
+    let mounts = Mounts::read()?;
     let (own, place) = (Place::of(0, &mounts)?, Place::of(pid, &mounts)?);
     let is_leaf = place.is_slurms_common() || place.slurms_task().is_some();
     if !is_leaf || !place.is_in_step_of(&own) {
@@ -76,14 +68,8 @@ fn fence(pid: pid_t, cpus: &CpuSet) -> Result<(), FenceError> {
         return Err(FenceError::Place(why));
     }
     let fence = Fence { cpus, mems: None };
-    fence.cpus(&place.open()?, place.version, &mut |written| {
-        log::debug!(
-            "extern step: wrote {:?} to {}, which has {:?}",
-            written.value,
-            written.file,
-            written.now
-        );
-    })
+    let mut trace = |written: &Written| log::debug!("extern step: {written}");
+    fence.cpus(&place.open()?, place.version, &mut trace)
 }
 
 #[cfg(test)]

@@ -348,12 +348,13 @@ fn note(step: &mut Session, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::handover::Outcome;
 
     #[test]
     fn texts_for_the_user_are_kept_while_the_step_is_locked() {
-        let mut step = Session::unbound("step=1.0".into(), "n1".into(), Outcome::Refused);
-        step.shows_notes = true;
+        let mut step = Session {
+            shows_notes: true,
+            ..Session::default()
+        };
         tell(&mut step, "task 0 is not started");
         note(&mut step, "a cpuset");
         let said = [

@@ -10,7 +10,7 @@ use berth_placement::{Claims, CpusetFail, Node, Plan, Refusal, Request, plan, pl
 use slurm_sys::views::StepKind;
 use slurm_sys::{StepId, StepRecord};
 
-use crate::site::settings;
+use crate::site::node::state_dir;
 use crate::site::standing::Abi;
 use crate::step::Step;
 use crate::step::handover::{Handover, InCpuset};
@@ -87,10 +87,9 @@ impl<'a> Who<'a> {
             .as_ref()
             .is_some_and(|step| step.overlaps);
         let pool = handover.pool.as_ref();
-        let dir = StateDir::new(&settings::current().state_dir, node_name);
         Ok(Self {
             node_name,
-            dir: dir.map_err(|why| why.to_string())?,
+            dir: state_dir(node_name)?,
             key: ledger::step(id),
             kind: match id.kind {
                 StepKind::Batch => Kind::Batch,

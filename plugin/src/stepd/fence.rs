@@ -22,6 +22,7 @@ const A_MOMENT: Duration = Duration::from_millis(1);
 const V1_LEVELS: usize = 3;
 
 /// The fences of a step's tasks.
+#[derive(Default)]
 pub(crate) struct Fences {
     step: StepId,
     /// The step's cpuset.
@@ -53,15 +54,7 @@ impl Fences {
             step,
             cpuset,
             to_own,
-            mounts: Mounts::default(),
-            children: Vec::new(),
-            leaves: Vec::new(),
-            made: 0,
-            missed: 0,
-            last: None,
-            why: None,
-            why_memory: None,
-            why_swap: None,
+            ..Self::default()
         }
     }
 
@@ -161,8 +154,7 @@ impl Fences {
         record: Option<&StepRecord<'_>>,
     ) -> Result<Option<Place>, FenceError> {
         if self.mounts == Mounts::default() {
-            self.mounts = Mounts::read()
-                .map_err(|why| FenceError::Place(format!("/proc/self/mountinfo: {why}")))?;
+            self.mounts = Mounts::read()?;
         }
         let mut place = Place::of(task.pid, &self.mounts)?;
         if let Some(record) = record
@@ -295,9 +287,7 @@ impl Fences {
 
 /// Each write is a line of slurmstepd's log.
 fn trace(step: &str) -> impl FnMut(&Written) {
-    move |Written { file, value, now }| {
-        log::debug!("{step}: wrote {value:?} to {file}, which has {now:?}");
-    }
+    move |written| log::debug!("{step}: {written}")
 }
 
 fn is_removed(child: &Child) -> bool {

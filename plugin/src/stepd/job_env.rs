@@ -36,6 +36,11 @@ impl<'a> Spank<'a> {
         }
     }
 
+    /// Slurm's own handle.
+    pub(crate) fn raw(&self) -> spank_t {
+        self.raw
+    }
+
     /// A variable's value; one of more than `limit` bytes counts as not set.
     pub(crate) fn env_get(&self, name: &str, limit: usize) -> Option<String> {
         let value = self.read(name, limit).filter(|value| value.is_all);

@@ -2,18 +2,16 @@
 
 use std::io::ErrorKind;
 
-use berth_host::StateDir;
 use berth_host::key::Key;
 
-use crate::site::settings;
+use crate::site::node::state_dir;
 
 /// The key that slurmd made.
 ///
 /// # Errors
 /// The reason why there is none, for the log.
 pub(crate) fn read(node_name: &str) -> Result<Key, String> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let dir = dir.map_err(|why| why.to_string())?;
+    let dir = state_dir(node_name)?;
     Key::read(&dir).map_err(|why| {
         if why.kind() == ErrorKind::NotFound {
             // Somebody has removed it: with the next launch slurmd puts it back.

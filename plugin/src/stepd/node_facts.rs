@@ -1,12 +1,12 @@
 //! slurmstepd leaves the node's facts about its job for `berth env`: its cores, memory and generic
 //! resources, from Slurm's own record, and the limits of its cgroup. Before the first fork, as root.
 
+use berth_host::job_cgroup;
 use berth_host::job_files::{self, Gres, Kind, NodeFacts};
-use berth_host::{StateDir, job_cgroup};
 use berth_placement::{CpuId, CpuSet};
 use slurm_sys::{StepRecord, TypedGres};
 
-use crate::site::{node, settings};
+use crate::site::node;
 use crate::stepd::state::{JobFiles, STATE};
 
 /// One MiB: Slurm counts memory in these.
@@ -33,8 +33,7 @@ fn write(record: &StepRecord<'_>) -> Result<(), String> {
     if node::name().as_deref() != Some(node.as_str()) {
         return Err("slurmstepd's records name different nodes".into());
     }
-    let dir = StateDir::new(&settings::current().state_dir, &node);
-    let dir = dir.map_err(|why| why.to_string())?;
+    let dir = node::state_dir(&node)?;
     let job = record.step_id().job_id;
     let mut facts = NodeFacts {
         job,

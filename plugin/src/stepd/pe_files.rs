@@ -5,13 +5,13 @@ use std::ffi::{CString, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use berth_host::{StateDir, machine_file, reachable};
+use berth_host::reachable;
 use berth_placement::sets::limits::{NODE_LIST, PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use berth_srun::host_list::{Most, expand};
 use berth_srun::node_counts::each_node;
 
-use crate::site::settings;
+use crate::site::node::machine_file;
 use crate::step::names;
 use crate::stepd::first_task::FirstTask;
 use crate::stepd::job_env::Spank;
@@ -45,9 +45,7 @@ pub(crate) struct Prepared {
 
 /// What was chosen, on the machine that slurmd found.
 pub(crate) fn request(chosen: &Chosen, node_name: &str) -> Result<FilesRequest, String> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let dir = dir.map_err(|why| why.to_string())?;
-    let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
+    let found = machine_file(node_name)?;
     Ok(FilesRequest {
         chosen: chosen.clone(),
         cores: cores(&found.machine),

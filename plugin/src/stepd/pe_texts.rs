@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::sets::limits::{PE_FILE, PE_RANKS};
-use berth_placement::{Chosen, CpuId, CpuSet};
+use berth_placement::{Chosen, CpuSet};
+
+use crate::stepd::task_env::Cores;
 
 /// A core that the task does not see has no number.
 const UNSEEN: u32 = u32::MAX;
@@ -38,15 +40,12 @@ struct Task {
 impl Texts {
     /// `cores` are the CPUs of each of the node's cores, in hwloc's order.
     pub(crate) fn new(hosts: Hosts, queue: String, chosen: &Chosen, cores: &[CpuSet]) -> Self {
-        let core_of = Cores::of(cores);
+        let core_of = Cores::of_sets(cores);
         let task = |list: &[ChosenCore]| {
-            let mut own = CpuSet::new();
-            let cpus = list.iter().flat_map(|core| core.cpus.iter());
-            cpus.filter_map(|cpu| core_of.get(cpu))
-                .for_each(|core| own.insert(CpuId(core)));
+            let cpus = list.iter().flat_map(|core| core.cpus.iter()).collect();
             Task {
                 places: places(list),
-                cores: own.iter().map(|core| core.0).collect(),
+                cores: core_of.under(&cpus).iter().map(|core| core.0).collect(),
             }
         };
         Self {
@@ -179,30 +178,10 @@ impl Write for Room {
     }
 }
 
-/// The core of each CPU.
-struct Cores(Vec<Option<u32>>);
-
-impl Cores {
-    fn of(cores: &[CpuSet]) -> Self {
-        let highest = cores.iter().flat_map(CpuSet::iter).max();
-        let mut of_cpu = vec![None; highest.map_or(0, |cpu| cpu.index() + 1)];
-        for (number, core) in (0..).zip(cores) {
-            for cpu in core.iter() {
-                if let Some(place) = of_cpu.get_mut(cpu.index()) {
-                    *place = Some(number);
-                }
-            }
-        }
-        Self(of_cpu)
-    }
-
-    fn get(&self, cpu: CpuId) -> Option<u32> {
-        self.0.get(cpu.index()).copied().flatten()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use berth_placement::CpuId;
+
     use super::*;
 
     fn texts(hosts: &[(&str, u32)], chosen: &str) -> Texts {

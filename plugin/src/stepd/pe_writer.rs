@@ -5,10 +5,15 @@
 
 use std::ffi::{CStr, CString};
 use std::fmt::{self, Write};
-use std::io;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
 
 use berth_placement::sets::limits::PE_FILE;
 use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, open, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, mkdir, unlinkat};
 
 use crate::stepd::pe_texts::Texts;
 use crate::stepd::stack_line::StackLine;
@@ -33,56 +38,45 @@ pub(crate) const RANKFILE: &CStr = c"rankfile";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
     what: &'static str,
-    errno: i32,
+    errno: Errno,
 }
 
 impl Failed {
-    fn last(what: &'static str) -> Self {
-        let errno = io::Error::last_os_error().raw_os_error();
-        Self {
-            what,
-            errno: errno.unwrap_or_default(),
-        }
+    fn of(what: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self { what, errno }
     }
 }
 
 impl Place {
     /// Makes the folder and both files; if one fails, nothing of ours is left.
     pub(crate) fn write(&self, texts: &Texts) -> Result<(), Failed> {
-        self.make_folder()?;
-        // SAFETY: the path is a C string.
-        let folder = Fd::new(unsafe {
-            libc::open(
-                self.folder.as_ptr(),
-                libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC,
-            )
-        });
-        let folder = folder.ok_or_else(|| Failed::last("opening the folder"))?;
+        self.make_folder()
+            .map_err(Failed::of("making a new folder"))?;
+        let path = self.folder.as_c_str();
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let folder = open(path, flags, Mode::empty()).map_err(Failed::of("opening the folder"))?;
         let hostfile = file(&folder, HOSTFILE, |to| texts.hostfile(to));
         let done = hostfile.and_then(|()| file(&folder, RANKFILE, |to| texts.rankfile(to)));
         if done.is_err() {
+            // What is not there cannot be removed, and a folder that is not empty stays.
             for name in [HOSTFILE, RANKFILE] {
-                // SAFETY: the name is a C string. What is not there cannot be removed.
-                unsafe { libc::unlinkat(folder.0, name.as_ptr(), 0) };
+                let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
             }
-            // SAFETY: the path is a C string. rmdir fails on a full folder.
-            unsafe { libc::rmdir(self.folder.as_ptr()) };
+            let _ = unlinkat(AT_FDCWD, path, UnlinkatFlags::RemoveDir);
         }
         done
     }
 
-    fn make_folder(&self) -> Result<(), Failed> {
-        // SAFETY: both paths are C strings.
-        let make = |path: &CStr| unsafe { libc::mkdir(path.as_ptr(), 0o700) } == 0;
-        if make(&self.folder) {
-            return Ok(());
-        }
-        let failed = Failed::last("making a new folder");
-        // Slurm makes a missing TMPDIR itself, for this very task, a moment later.
-        if failed.errno == libc::ENOENT && make(&self.parent) && make(&self.folder) {
-            return Ok(());
-        }
-        Err(failed)
+    fn make_folder(&self) -> Result<(), Errno> {
+        let make = |path: &CStr| mkdir(path, Mode::S_IRWXU);
+        make(&self.folder).or_else(|errno| match errno {
+            // Slurm makes a missing TMPDIR itself, for this very task, a moment later.
+            Errno::ENOENT => {
+                let made = make(&self.parent).and_then(|()| make(&self.folder));
+                made.map_err(|_| errno)
+            }
+            _ => Err(errno),
+        })
     }
 
     /// The line that reports a failure to the user.
@@ -96,8 +90,8 @@ impl Place {
             line,
             ": {} failed: {} (error {}); see TMPDIR in the job's environment",
             failed.what,
-            Errno::from_raw(failed.errno).desc(),
-            failed.errno,
+            failed.errno.desc(),
+            failed.errno as i32,
         );
         line
     }
@@ -118,68 +112,51 @@ fn write_path(to: &mut StackLine, path: &[u8]) -> fmt::Result {
 }
 
 fn file(
-    folder: &Fd,
+    folder: &OwnedFd,
     name: &CStr,
-    text: impl FnOnce(&mut Chunks<'_>) -> fmt::Result,
+    text: impl FnOnce(&mut Chunks) -> fmt::Result,
 ) -> Result<(), Failed> {
-    let flags = libc::O_WRONLY
-        | libc::O_CREAT
-        | libc::O_EXCL
-        | libc::O_NOFOLLOW
-        | libc::O_NONBLOCK
-        | libc::O_CLOEXEC;
-    // SAFETY: the name is a C string, and the folder is open.
-    let file = Fd::new(unsafe { libc::openat(folder.0, name.as_ptr(), flags, 0o600) });
-    let file = file.ok_or_else(|| Failed::last("making a new file"))?;
+    let flags = OFlag::O_WRONLY
+        | OFlag::O_CREAT
+        | OFlag::O_EXCL
+        | OFlag::O_NOFOLLOW
+        | OFlag::O_NONBLOCK
+        | OFlag::O_CLOEXEC;
+    let file = openat(folder, name, flags, Mode::S_IRUSR | Mode::S_IWUSR);
     let mut to = Chunks {
-        file: &file,
+        file: file.map_err(Failed::of("making a new file"))?.into(),
         bytes: [0; CHUNK],
         used: 0,
         left: PE_FILE,
-        errno: libc::EFBIG,
+        errno: Errno::EFBIG,
     };
-    text(&mut to).and_then(|()| to.flush()).map_err(|_| Failed {
-        what: "writing a file",
-        errno: to.errno,
-    })
+    let written = text(&mut to).and_then(|()| to.flush());
+    written.map_err(|_| Failed::of("writing a file")(to.errno))
 }
 
 /// Text on its way to a file.
-struct Chunks<'a> {
-    file: &'a Fd,
+struct Chunks {
+    file: File,
     bytes: [u8; CHUNK],
     used: usize,
     /// Bytes left of the file's limit.
     left: usize,
     /// Why it failed, if it did.
-    errno: i32,
+    errno: Errno,
 }
 
-impl Chunks<'_> {
+impl Chunks {
     fn flush(&mut self) -> fmt::Result {
-        let mut rest = self.bytes.get(..self.used).unwrap_or_default();
-        while !rest.is_empty() {
-            // SAFETY: the kernel reads as many bytes as there are.
-            let written = unsafe { libc::write(self.file.0, rest.as_ptr().cast(), rest.len()) };
-            match usize::try_from(written) {
-                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(_) => {
-                    let errno = io::Error::last_os_error()
-                        .raw_os_error()
-                        .unwrap_or_default();
-                    if errno != libc::EINTR {
-                        self.errno = errno;
-                        return Err(fmt::Error);
-                    }
-                }
-            }
-        }
+        let text = self.bytes.get(..self.used).unwrap_or_default();
         self.used = 0;
-        Ok(())
+        self.file.write_all(text).map_err(|why| {
+            self.errno = Errno::from_raw(why.raw_os_error().unwrap_or_default());
+            fmt::Error
+        })
     }
 }
 
-impl Write for Chunks<'_> {
+impl Write for Chunks {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
         let mut rest = text.as_bytes();
@@ -187,32 +164,12 @@ impl Write for Chunks<'_> {
             if self.used == CHUNK {
                 self.flush()?;
             }
-            let room = self.bytes.get_mut(self.used..).unwrap_or_default();
-            let now = rest.len().min(room.len());
-            let (head, tail) = rest.split_at_checked(now).unwrap_or_default();
-            room.iter_mut()
-                .zip(head)
-                .for_each(|(place, byte)| *place = *byte);
-            self.used += now;
-            rest = tail;
+            let mut room = self.bytes.get_mut(self.used..).unwrap_or_default();
+            // A slice takes as much as it has room for.
+            let count = room.write(rest).map_err(|_| fmt::Error)?;
+            self.used += count;
+            rest = rest.get(count..).unwrap_or_default();
         }
         Ok(())
-    }
-}
-
-/// An open file, closed when it is dropped.
-struct Fd(libc::c_int);
-
-impl Fd {
-    fn new(found: libc::c_int) -> Option<Self> {
-        // None is made for a file that was not opened: dropping it would change errno.
-        if found >= 0 { Some(Self(found)) } else { None }
-    }
-}
-
-impl Drop for Fd {
-    fn drop(&mut self) {
-        // SAFETY: ours, and not used again.
-        unsafe { libc::close(self.0) };
     }
 }

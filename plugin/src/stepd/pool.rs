@@ -13,13 +13,14 @@ use berth_placement::pools::Full;
 use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
-use crate::site::{metrics, settings};
+use crate::site::metrics;
+use crate::site::node::state_dir;
 use crate::step::handover::{Handover, InPool, Member};
 use crate::step::words::name;
 use crate::stepd::pool_fit::fits;
 use crate::stepd::pool_used::Used;
 use crate::stepd::pool_weight::{
-    Folders, Weighed, traced, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
+    Folders, Weighed, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
 };
 
 /// The time to wait for others who write the ledger.
@@ -54,8 +55,8 @@ enum Admission {
 pub(crate) struct Entered {
     /// Its place, if its job is in a pool.
     pub membership: Option<Membership>,
-    /// Whether it has none because its pool is full.
-    pub is_full: bool,
+    /// Whether its job is in its pool, or outside because that is full; nothing if no pool is for it.
+    pub pool: Option<bool>,
     /// What the user must know.
     pub note: Option<String>,
     /// The step's folders, if it is outside of pools.
@@ -67,8 +68,7 @@ pub(crate) struct Entered {
 /// What holds on this node for jobs outside of pools, for a step without a handover: whatever was lost, it goes before
 /// nobody.
 pub(crate) fn of_node(node_name: &str) -> Option<InPool> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
-    let words = announcement::read(&dir).ok()?;
+    let words = announcement::read(&state_dir(node_name).ok()?).ok()?;
     let weights = words.pool_weights()?;
     Some(InPool {
         others: weights.others,
@@ -92,21 +92,20 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
     match admit(record, &member, (node_name, &folders, pool.others)) {
         Admission::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
-            let note = as_member(&job, &member, weighed);
-            let membership = Some(Membership {
-                step: job,
-                cpus: cpus_of_step(record, &member),
-                held: *held,
-                dir,
-                node_name: node_name.into(),
-                member,
-                others: pool.others,
-                folders: folders.ok(),
-                since: ledger::now(),
-            });
             Entered {
-                membership,
-                note,
+                note: as_member(&job, &member, weighed),
+                pool: Some(true),
+                membership: Some(Membership {
+                    step: job,
+                    cpus: cpus_of_step(record, &member),
+                    held: *held,
+                    dir,
+                    node_name: node_name.into(),
+                    member,
+                    others: pool.others,
+                    folders: folders.ok(),
+                    since: ledger::now(),
+                }),
                 ..Entered::default()
             }
         }
@@ -115,7 +114,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
             log::info!("{job} pool={} full={note:?}", member.name);
             Entered {
                 note: Some(note),
-                is_full: true,
+                pool: Some(false),
                 ..as_normal(&job, folders, weighed)
             }
         }
@@ -171,7 +170,7 @@ fn as_normal(job: &str, folders: Folders, failed: Weighed) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
         match folders.set_first() {
-            Ok(done) => traced(job, &done),
+            Ok(done) => log::debug!("{job}: {done}"),
             Err(why) => log::warn!("{job}: its tasks are not behind its slurmstepd: {why}"),
         }
     }
@@ -219,9 +218,9 @@ fn admit(
     (node_name, folders, others): (&str, &Folders, u32),
 ) -> Admission {
     let job = name(record.step_id());
-    let dir = match StateDir::new(&settings::current().state_dir, node_name) {
+    let dir = match state_dir(node_name) {
         Ok(dir) => dir,
-        Err(why) => return Admission::Unknown(why.to_string()),
+        Err(why) => return Admission::Unknown(why),
     };
     let entry = Entry {
         step: crate::step::ledger::step(record.step_id()),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use berth_host::cgroup::{FenceError, JobFolders, Written};
+use berth_host::Ledger;
+use berth_host::cgroup::{FenceError, JobFolders};
 use berth_host::ledger::Session;
-use berth_host::{Ledger, LedgerError, StateDir};
 
-use crate::site::settings;
+use crate::site::node::state_dir;
 
 /// The time to wait for others who write the ledger: a normal job gets its weight in any case.
 const MOMENT: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ fn weigh_alone(job: &str, folders: &Folders, weight: u32) -> Weighed {
     };
     match written {
         Ok(done) => {
-            traced(job, &done);
+            log::debug!("{job}: {done}");
             None
         }
         Err(why) => {
@@ -55,10 +55,6 @@ pub(super) fn weigh_if_unweighed(job: &str, folders: &Folders, weight: u32) -> W
     }
 }
 
-pub(super) fn traced(job: &str, Written { file, value, now }: &Written) {
-    log::debug!("{job}: wrote {value:?} to {file}, which has {now:?}");
-}
-
 /// Gives a job that is in no pool its weight; nothing if another of its steps has put it into a pool.
 pub(super) fn weigh_normal(
     job: &str,
@@ -66,9 +62,8 @@ pub(super) fn weigh_normal(
     (node_name, number, others): (&str, u32, u32),
 ) -> Option<Weighed> {
     let weighed = || -> Result<Option<Weighed>, String> {
-        let dir = StateDir::new(&settings::current().state_dir, node_name);
-        let ledger = Ledger::open(&dir.map_err(|why| why.to_string())?)
-            .map_err(|why: LedgerError| why.to_string())?;
+        let ledger = Ledger::open(&state_dir(node_name)?);
+        let ledger = ledger.map_err(|why| why.to_string())?;
         let session = ledger.session(MOMENT).or_else(|_| ledger.read());
         let session = session.map_err(|why| why.to_string())?;
         let who = (number, others);

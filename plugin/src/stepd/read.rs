@@ -4,7 +4,6 @@
 
 use std::ffi::c_void;
 
-use berth_host::cgroup::JobFolders;
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{CpuSet, Fixes, SetMemory};
 use libc::c_int;
@@ -21,6 +20,7 @@ use crate::step::words::{name, switched_off_note};
 use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_node::own_cpus;
+use crate::stepd::pool::Entered;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{
@@ -101,12 +101,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let is_read = handover.is_ok();
     let mut handover = handover.unwrap_or_else(|_| without_handover(&node_name));
     // A job for which its pool is full is planned as a normal one.
-    let standing = admit(record, &mut handover, &node_name);
+    let entered = admit(record, &mut handover, &node_name);
     let was_refused = handover.outcome == Outcome::Refused;
     let accounts = decision::of(slurm, record, &mut handover, &node_name);
     let masks = masks(record, is_read);
     let is_quiet =
-        is_read && handover.cpuset.is_none() && standing.pool.is_none() && is_as_affinity();
+        is_read && handover.cpuset.is_none() && entered.pool.is_none() && is_as_affinity();
     let (intent, cut) = match handover.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_read => (Intent::Own(own_cpus(slurm, record)), None),
@@ -116,6 +116,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     export_env::export(slurm, record, &intent, &mut handover);
     let memory = memory_masks(slurm, record, &handover);
     Some(Session {
+        name: name(id),
+        outcome: handover.outcome,
         fences: fences(id, &handover),
         is_batch: id.kind == StepKind::Batch,
         intent,
@@ -131,10 +133,11 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         node_tasks: record.node_tasks(),
         deviations: cut.into_iter().collect(),
         accounts,
-        pool: standing.pool,
-        beside_pools: standing.beside,
-        is_nice: standing.is_nice,
-        ..Session::unbound(name(id), node_name, handover.outcome)
+        pool: entered.pool,
+        beside_pools: entered.beside,
+        is_nice: entered.is_nice,
+        node_name,
+        ..Session::default()
     })
 }
 
@@ -144,28 +147,12 @@ fn masks(record: &StepRecord<'_>, is_read: bool) -> String {
     masks.filter(|_| is_read).unwrap_or_default()
 }
 
-/// What the node's pools are for a step.
-struct PoolStanding {
-    /// Whether its job is in its pool; nothing if no pool is for it.
-    pool: Option<bool>,
-    /// Its folders, if it is outside of them all.
-    beside: Option<JobFolders>,
-    /// Whether its tasks are nice.
-    is_nice: bool,
-}
-
 /// Gives the step its place in its job's pool.
-fn admit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> PoolStanding {
-    let entered = pool::enter(record, handover, node_name);
-    add_note(handover, entered.note);
-    let is_in = entered.membership.is_some();
-    let pool = (is_in || entered.is_full).then_some(is_in);
-    STATE.join_pool(entered.membership);
-    PoolStanding {
-        pool,
-        beside: entered.beside,
-        is_nice: entered.is_nice,
-    }
+fn admit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> Entered {
+    let mut entered = pool::enter(record, handover, node_name);
+    add_note(handover, entered.note.take());
+    STATE.join_pool(entered.membership.take());
+    entered
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
@@ -245,11 +232,14 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     let asked = is_regular.then(|| STATE.options())?;
     let note = switched_off_note(&asked)?;
     Some(Session {
+        name: name(record.step_id()),
+        node_name,
+        outcome: Outcome::Off,
         cores: record.step_alloc_cores().unwrap_or_default(),
         note,
         shows_notes: shows_notes(record),
         node_tasks: record.node_tasks(),
-        ..Session::unbound(name(record.step_id()), node_name, Outcome::Off)
+        ..Session::default()
     })
 }
 
@@ -285,7 +275,10 @@ mod tests {
 
     #[test]
     fn frequencies_are_for_masks_of_slurmd_s_alone() {
-        let unbound = |outcome| Session::unbound(String::new(), String::new(), outcome);
+        let unbound = |outcome| Session {
+            outcome,
+            ..Session::default()
+        };
         for (outcome, ours) in [
             (Outcome::Bound, true),
             (Outcome::Unbound, true),

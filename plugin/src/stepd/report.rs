@@ -1,17 +1,17 @@
 //! The verbose report on the job's stderr, in the very words that users know
 //! (`task_slurm_chkaffinity`), and our notes to users.
 
-use berth_placement::CpuSet;
+use berth_placement::{CpuSet, Level};
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{Layout, StepRecord};
 
+use crate::step::bits::levels;
 use crate::step::names;
 
 /// The fixed words of a step's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// `-threads`, `-cores`, `-sockets`, `-ldoms` or nothing.
-    level: &'static str,
+    level: Option<Level>,
     /// `MASK`, `MAP `, … with the blanks of the original.
     kind: &'static str,
     /// ` set` or nothing.
@@ -27,34 +27,25 @@ pub(crate) fn words(bits: u32, layout: &Layout) -> Option<Words> {
     }
     if is(c.CPU_BIND_NONE) {
         return Some(Words {
-            level: "",
+            level: None,
             kind: "NONE",
             action: "",
         });
     }
-    let first = |known: &[(u32, &'static str)]| {
-        known
-            .iter()
-            .find(|(bit, _)| is(*bit))
-            .map(|(_, word)| *word)
-    };
-    let level = first(&[
-        (c.CPU_BIND_TO_THREADS, "-threads"),
-        (c.CPU_BIND_TO_CORES, "-cores"),
-        (c.CPU_BIND_TO_SOCKETS, "-sockets"),
-        (c.CPU_BIND_TO_LDOMS, "-ldoms"),
-    ]);
-    let kind = first(&[
+    let level = levels(layout).into_iter().find(|(bit, _)| is(*bit));
+    let kinds = [
         (c.CPU_BIND_RANK.unwrap_or(0), "RANK"),
         (c.CPU_BIND_MAP, "MAP "),
         (c.CPU_BIND_MASK, "MASK"),
         (c.CPU_BIND_LDRANK, "LDRANK"),
         (c.CPU_BIND_LDMAP, "LDMAP "),
         (c.CPU_BIND_LDMASK, "LDMASK"),
-    ]);
+    ];
+    let kind = kinds.into_iter().find(|(bit, _)| is(*bit));
+    let kind = kind.map(|(_, word)| word);
     let other = is(!c.CPU_BIND_VERBOSE);
     Some(Words {
-        level: level.unwrap_or(""),
+        level: level.map(|(_, level)| level),
         kind: kind.unwrap_or(if other { "UNK " } else { "NULL" }),
         action: if kind.is_some() || other { " set" } else { "" },
     })
@@ -63,11 +54,9 @@ pub(crate) fn words(bits: u32, layout: &Layout) -> Option<Words> {
 impl Words {
     /// The line of one task.
     pub(crate) fn line(&self, node: &str, task: TaskInfo, mask: &CpuSet, failed: bool) -> String {
-        let Self {
-            level,
-            kind,
-            action,
-        } = self;
+        let Self { kind, action, .. } = self;
+        let level = self.level.map(|level| format!("-{level}"));
+        let level = level.unwrap_or_default();
         format!(
             "cpu-bind{level}={kind} - {node}, task {:2} {:2} [{}]: mask {}{action}{}\n",
             task.gtid,
@@ -141,7 +130,7 @@ mod tests {
     #[test]
     fn a_failure_is_said() {
         let words = Words {
-            level: "",
+            level: None,
             kind: "MASK",
             action: " set",
         };

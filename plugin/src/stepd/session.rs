@@ -11,7 +11,9 @@ use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::report;
 
-/// slurmstepd's knowledge of its step from `pre_setuid` on.
+/// slurmstepd's knowledge of its step from `pre_setuid` on. By default its tasks are left as they are: it has no plan, no
+/// fence and no place in the ledger.
+#[derive(Default)]
 pub(crate) struct Session {
     /// `step=12.0`, for the log.
     pub name: String,
@@ -55,44 +57,13 @@ pub(crate) struct Session {
     pub said: Vec<String>,
 }
 
-impl Session {
-    /// A step whose tasks are left as they are: it has no plan, no fence and no place in the ledger.
-    pub(crate) fn unbound(name: String, node_name: String, outcome: Outcome) -> Self {
-        Self {
-            name,
-            node_name,
-            is_batch: false,
-            intent: Intent::Leave,
-            outcome,
-            is_refused_here: false,
-            cores: String::new(),
-            report: None,
-            note: String::new(),
-            request: String::new(),
-            rule: String::new(),
-            masks: String::new(),
-            memory: String::new(),
-            shows_notes: false,
-            node_tasks: 0,
-            applied: 0,
-            deviations: Vec::new(),
-            outside_cgroup: CpuSet::new(),
-            accounts: Vec::new(),
-            fences: None,
-            pool: None,
-            beside_pools: None,
-            is_nice: false,
-            said: Vec::new(),
-        }
-    }
-}
-
 /// The intent for the tasks.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// One set for each local task.
     Bind(Vec<CpuSet>),
     /// Nothing is bound, by decision.
+    #[default]
     Leave,
     /// Nothing of the message can be trusted: every task gets the step's own CPUs. If Slurm's record
     /// does not give them, this is empty, and SPANK gives them ([`crate::stepd::unplanned`]).

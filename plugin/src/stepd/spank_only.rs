@@ -11,6 +11,7 @@ use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_EN
 use slurm_sys::views::{TaskEnvironment, TaskInfo};
 
 use crate::site::{node, standing};
+use crate::step::words::join;
 use crate::stepd::job_env::Spank;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::state::STATE;
@@ -67,13 +68,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     if id as usize + 1 == bound.wanted {
         quarantine::end();
         let confined = bound.fences.as_ref().map(|fences| {
-            let text = fences.note();
-            let between = if bound.note.is_empty() || text.is_empty() {
-                ""
-            } else {
-                "; "
-            };
-            bound.note = format!("{}{between}{text}", bound.note);
+            let note = std::mem::take(&mut bound.note);
+            bound.note = join(&[], [note, fences.note()]);
             format!(" confined={}/{}", fences.made, bound.wanted)
         });
         log::info!(
@@ -98,8 +94,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 /// In the task, between fork and exec: writes its entries, or ends the task.
 ///
 /// # Safety
-/// Called in the task; `raw` is the handle that Slurm passed to the running hook.
-pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
+/// Called in the task.
+pub(crate) unsafe fn in_task(spank: &Spank<'_>) {
     if standing::working().is_some() {
         // `pre_launch` has put them in.
         return;
@@ -114,7 +110,7 @@ pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
         unsafe { libc::_exit(1) };
     }
     // SAFETY: in the task; its environment is nobody else's until it becomes its program.
-    let Some(mut own) = (unsafe { environment(raw) }) else {
+    let Some(mut own) = (unsafe { environment(spank.raw()) }) else {
         return;
     };
     if let (Some(entries), Ok(id)) = (STATE.entries.get(), spank.task_id()) {

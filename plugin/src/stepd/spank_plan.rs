@@ -1,8 +1,8 @@
 //! Plans a step for [`crate::stepd::spank_only`]: SPANK and the environment give its identity and
 //! its request.
 
+use berth_host::MachineFile;
 use berth_host::ledger::{Kind, StepKey};
-use berth_host::{MachineFile, StateDir, machine_file};
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::sets::limits::WORD_BYTES;
 use berth_placement::{
@@ -104,7 +104,6 @@ impl Who {
         let cpu_bind = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
         let free = cpu_bind.contains("none");
-        let dir = StateDir::new(&settings.state_dir, &self.node);
         if free && !batch {
             let ours = Ours::read(&STATE.options())?;
             let kept = Ours {
@@ -117,7 +116,7 @@ impl Who {
             true => script_options(spank),
             false => STATE.options(),
         };
-        if dir.is_ok_and(|dir| dir.is_off()) {
+        if standing::is_off(settings) {
             let note = switched_off_note(&options).filter(|_| !batch);
             return note.map_or(Ok(Ours::default()), Err);
         }
@@ -173,8 +172,7 @@ impl Who {
     }
 
     fn plan(&self, spank: &Spank<'_>, settings: &Settings, ours: &Ours) -> Result<Alone, Failed> {
-        let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
-        let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
+        let found = node::machine_file(&self.node)?;
         let ask = self.request(spank, ours, &found)?;
         let kind = standing::unjudged().map(node::socket_kind);
         let rules = Rules {
@@ -187,7 +185,7 @@ impl Who {
             kind.unwrap_or_default(),
             rules,
         );
-        let (plan, account, note) = self.decided(ask, node, dir)?;
+        let (plan, account, note) = self.decided(ask, node)?;
         self.tell_tasks(spank, ours.binding.as_ref(), &plan);
         let binds = match &ours.binding {
             Some(binding) => binding.instance == Instance::Set && plan.chosen.is_some(),
@@ -213,14 +211,13 @@ impl Who {
         &self,
         request: Request,
         node: Node,
-        dir: StateDir,
     ) -> Result<(Plan, Option<Account>, Option<String>), Failed> {
         if request.binding.is_none() {
             return Ok((alone(&request, &node)?, None, None));
         }
         let who = decide::Who {
             node_name: &self.node,
-            dir,
+            dir: node::state_dir(&self.node)?,
             key: self.step,
             kind: self.kind,
             uid: self.uid,

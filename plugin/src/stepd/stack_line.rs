@@ -1,7 +1,7 @@
 //! A line of text that needs no allocator, for the task between fork and exec.
 //! It is written with one system call; what does not fit is cut, and the line still ends.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Room for a host name, the words of a report and a mask of some thousand nodes.
 const SIZE: usize = 1536;
@@ -26,20 +26,16 @@ impl StackLine {
 
     /// Writes it to stderr, which is the job's by now.
     pub(crate) fn send(&self) {
-        let text = self.text();
-        // SAFETY: the kernel reads as many bytes as there are. A short or failed
-        // write loses a report, nothing else.
-        let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        // A short or failed write loses a report, nothing else.
+        let _ = nix::unistd::write(io::stderr(), self.text());
     }
 }
 
 impl fmt::Write for StackLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.get_mut(self.used..).unwrap_or_default();
-        for (place, byte) in room.iter_mut().zip(text.bytes()) {
-            *place = byte;
-            self.used += 1;
-        }
+        let mut room = self.bytes.get_mut(self.used..).unwrap_or_default();
+        // A slice takes as much as it has room for.
+        self.used += io::Write::write(&mut room, text.as_bytes()).unwrap_or_default();
         if self.used == SIZE
             && let Some(last) = self.bytes.last_mut()
         {

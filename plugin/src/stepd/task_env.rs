@@ -57,22 +57,25 @@ pub(crate) struct Cores(Vec<Option<u32>>);
 impl Cores {
     /// By slurmd's map; each core has `stride` entries in it.
     pub(crate) fn of(map: &[u16], stride: u32) -> Self {
-        let size = map.iter().max().map_or(0, |cpu| usize::from(*cpu) + 1);
-        let mut cores = vec![None; size];
-        for (at, cpu) in (0..).zip(map) {
-            if let Some(core) = cores.get_mut(usize::from(*cpu)) {
-                *core = Some(at / stride.max(1));
-            }
-        }
-        Self(cores)
+        let entries = (0..).zip(map);
+        Self::numbered(entries.map(|(at, cpu)| (CpuId((*cpu).into()), at / stride.max(1))))
     }
 
     /// By the tree, whatever `compat` says.
     pub(crate) fn of_node(node: &Node) -> Self {
-        let node = node.by_tree();
-        let size = node.machine().and_then(|machine| machine.cpus().highest());
-        let mut cores = vec![None; size.map_or(0, |cpu| cpu.index() + 1)];
-        for (cpu, core) in node.table().numbered() {
+        Self::numbered(node.by_tree().table().numbered())
+    }
+
+    /// By the CPUs of each core.
+    pub(crate) fn of_sets(cores: &[CpuSet]) -> Self {
+        let cores = (0..).zip(cores);
+        Self::numbered(cores.flat_map(|(core, cpus)| cpus.iter().map(move |cpu| (cpu, core))))
+    }
+
+    fn numbered(all: impl Iterator<Item = (CpuId, u32)>) -> Self {
+        let mut cores = Vec::new();
+        for (cpu, core) in all {
+            cores.resize(cores.len().max(cpu.index() + 1), None);
             if let Some(entry) = cores.get_mut(cpu.index()) {
                 *entry = Some(core);
             }

@@ -9,12 +9,12 @@ use berth_srun::options::Own;
 use berth_srun::submission::{Words, cpuset};
 
 use crate::step::cpuset_size::{OPTION, Size};
+use crate::submit::env;
 
 /// What an outer command requested, before this command's own words take its place.
 static OUTER: OnceLock<Option<String>> = OnceLock::new();
 
 fn outer() -> Option<&'static str> {
-    let env = |name: &str| std::env::var(name).ok();
     let outer =
         OUTER.get_or_init(|| env(Own::Cpuset.routed_sure).or_else(|| env(Own::Cpuset.routed)));
     outer.as_deref()
@@ -40,7 +40,7 @@ pub(super) fn size(own: Option<&str>, words: &Words) -> Option<(String, String)>
     }
     let size = Size {
         of_job: !is_in_job,
-        cpus: cpuset::ncpus_of(words, |name| std::env::var(name).ok()),
+        cpus: cpuset::ncpus_of(words, env),
     };
     Some((OPTION.to_string_lossy().into_owned(), size.to_string()))
 }
@@ -53,13 +53,11 @@ fn is_same(own: &str) -> bool {
 /// Whether the job of a request has to be asked for with one node.
 pub(super) fn needs_one_node(own: &str, words: &Words) -> bool {
     let request = own.parse().ok().filter(|_| !is_in_job(words));
-    let env = |name: &str| std::env::var(name).ok();
     request.is_some_and(|request| cpuset::needs_one_node(&request, words, env))
 }
 
 /// Whether the cpuset of the job around may be a part of the job's CPUs. `size` is the variable of the outer command's word.
 pub(super) fn is_part_of_job(words: &Words, size: &str) -> bool {
-    let env = |name: &str| std::env::var(name).ok();
     let request = outer().and_then(|outer| outer.parse().ok());
     let request = request.filter(|_| is_in_job(words));
     request.is_some_and(|request| {
@@ -86,5 +84,5 @@ pub(super) fn why_not(own: &str, words: &Words) -> Option<String> {
     if is_in_job {
         return cpuset::other_than_job(own, outer()?);
     }
-    cpuset::never_fits(&request, words, |name| std::env::var(name).ok())
+    cpuset::never_fits(&request, words, env)
 }

@@ -3,3 +3,8 @@
 mod cpuset;
 pub(crate) mod option;
 mod partition;
+
+/// A variable of the command's environment.
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -19,6 +19,7 @@ use crate::site::standing::{self, NAME};
 use crate::step::cpuset_size::OPTION;
 use crate::step::options::{Own, Texts};
 use crate::step::ours::Ours;
+use crate::submit::env;
 use crate::submit::{cpuset, partition};
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.
@@ -63,7 +64,6 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     ours.clone().put(&mut request);
     Wish::of(&request).map_err(|both| wrong(Refusal::from(both).to_string()))?;
     both_choose(&all).map_err(wrong)?;
-    let env = |name: &str| std::env::var(name).ok();
     let why = match own {
         // Where jobs may get whole sockets or nodes nobody knows how many cores they will have.
         Own::Binding | Own::MapBy | Own::RankBy | Own::BindTo if !cores_count => None,
@@ -110,7 +110,7 @@ fn own_options(words: &Words) -> Texts {
     Texts::find(|own| {
         let typed = words.value(own.name).map(String::from);
         let variables = [own.routed, own.routed_sure].into_iter();
-        typed.or_else(|| variables.filter_map(|name| std::env::var(name).ok()).next())
+        typed.or_else(|| variables.filter_map(env).next())
     })
 }
 
@@ -201,7 +201,6 @@ pub(crate) fn defaults() {
 
 /// The user's default for an option, if it holds beside the typed ones.
 fn default(own: Own, typed: &[Typed]) -> Option<String> {
-    let env = |name: &str| std::env::var(name).ok();
     let text = by_default::users(own, typed, env)?;
     // Slurm repeats a wrong one whole.
     let mut letters = text.char_indices();

@@ -20,8 +20,7 @@ const MOST: u64 = 64 << 20;
 pub(super) fn if_sure(words: &Words, ask: impl Fn(&Words) -> Option<String>) -> Option<String> {
     let why = ask(words)?;
     let config = path().and_then(|path| config(&path));
-    let env = |name: &str| env::var(name).ok();
-    match config.is_some_and(|config| !words.may_get_more(&config, env)) {
+    match config.is_some_and(|config| !words.may_get_more(&config, super::env)) {
         true => Some(why),
         false => ask(&words.clone().where_jobs_may_get_more()),
     }

@@ -38,7 +38,7 @@ impl Child {
         let own = leaf.make(&text)?;
         let made = match above.version {
             Version::V1 => copied(&leaf, &own, trace),
-            Version::V2 if above.is_root() => controlled(&leaf, trace),
+            Version::V2 if above.folders.is_empty() => controlled(&leaf, trace),
             Version::V2 => threaded(&own, trace).and_then(|()| controlled(&leaf, trace)),
         };
         let child = Self {
@@ -71,7 +71,7 @@ impl Child {
             value: pid.to_string(),
             now: place.to_string(),
         });
-        match place.is_child_of(&self.above, &self.name.to_string()) {
+        match place == self.above.below(&self.name.to_string()) {
             true => Ok(()),
             false => Err(FenceError::Place(format!(
                 "process {pid} was moved to {}, but it is in {place}",
@@ -110,12 +110,12 @@ impl Child {
 fn copied(leaf: &Folder, own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     FILES
         .iter()
-        .try_for_each(|file| written(own, file, &leaf.read(file)?, trace))
+        .try_for_each(|file| own.put(file, &leaf.read(file)?).map(|done| trace(&done)))
 }
 
 /// A folder whose processes still count as those of the one above.
 fn threaded(own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
-    written(own, TYPE, "threaded", trace)
+    own.put(TYPE, "threaded").map(|done| trace(&done))
 }
 
 /// Children of the leaf have cpusets.
@@ -123,16 +123,6 @@ fn controlled(leaf: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     let has = leaf.read(CONTROLLERS)?;
     match has.split_whitespace().any(|one| one == "cpuset") {
         true => Ok(()),
-        false => written(leaf, CONTROLLERS, "+cpuset", trace),
+        false => leaf.put(CONTROLLERS, "+cpuset").map(|done| trace(&done)),
     }
-}
-
-fn written(folder: &Folder, file: &str, value: &str, trace: Trace<'_>) -> Result<(), FenceError> {
-    folder.write(file, value)?;
-    trace(&Written {
-        file: folder.file(file),
-        value: value.into(),
-        now: folder.read(file)?,
-    });
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
+use berth_placement::CpuSet;
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -12,7 +13,7 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat, write};
 
-use super::{FenceError, Place, Version};
+use super::{FenceError, Place, Version, Written};
 
 /// A list of every CPU that Linux can have is shorter.
 const MOST: u64 = 512 << 10;
@@ -78,6 +79,13 @@ impl Folder {
         Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
     }
 
+    /// The CPUs that a file lists; none if it cannot be read.
+    #[must_use]
+    pub fn cpus(&self, name: &str) -> CpuSet {
+        let text = self.read(name).unwrap_or_default();
+        CpuSet::from_list(&text).unwrap_or_default()
+    }
+
     /// Writes a file by one call, as the kernel reads its files.
     ///
     /// # Errors
@@ -90,6 +98,16 @@ impl Folder {
             all if all == line.len() => Ok(()),
             _ => Err(failed(Errno::EIO)),
         }
+    }
+
+    /// Writes a file, and reads it back.
+    pub(super) fn put(&self, name: &str, value: &str) -> Result<Written, FenceError> {
+        self.write(name, value)?;
+        Ok(Written {
+            file: self.file(name),
+            value: value.into(),
+            now: self.read(name)?,
+        })
     }
 
     /// Opens a file to be read again and again.
@@ -148,6 +166,11 @@ impl Folder {
     /// Its descriptor.
     pub(super) fn into_fd(self) -> OwnedFd {
         self.fd
+    }
+
+    /// Its own name.
+    pub(super) fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// The path of a file in it, for messages.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 use super::write::Trace;
-use super::{FenceError, Folder, Written};
+use super::{FenceError, Folder};
 
 /// The kernel's two lines are shorter.
 const MOST: usize = 256;
@@ -79,13 +79,7 @@ impl State {
 /// [`FenceError::File`]
 pub fn freeze(folder: &Folder, freezes: bool, trace: Trace<'_>) -> Result<(), FenceError> {
     let value = if freezes { "1" } else { "0" };
-    folder.write(FREEZE, value)?;
-    trace(&Written {
-        file: folder.file(FREEZE),
-        value: value.into(),
-        now: folder.read(FREEZE)?,
-    });
-    Ok(())
+    folder.put(FREEZE, value).map(|done| trace(&done))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn exclusive(top: &Folder, own: &[String]) -> CpuSet {
             .read("cpuset.cpu_exclusive")
             .is_ok_and(|is| is == "1")
         {
-            held.insert_all(&cpus(&folder, "cpuset.cpus").unwrap_or_default());
+            held.insert_all(&folder.cpus("cpuset.cpus"));
         }
     }
     held
@@ -50,9 +50,10 @@ fn exclusive(top: &Folder, own: &[String]) -> CpuSet {
 fn missing_at_top(top: &Folder, own: &[String], online: &CpuSet) -> CpuSet {
     // In a container the top is a cgroup like others, whose CPUs are limited for other reasons.
     let is_real = top.read("cgroup.type").is_err();
-    let Some(left) = cpus(top, EFFECTIVE).filter(|_| is_real) else {
+    let left = top.cpus(EFFECTIVE);
+    if !is_real || left.is_empty() {
         return CpuSet::new();
-    };
+    }
     let taken = online.difference(&left);
     match taken.is_empty() {
         true => taken,
@@ -64,12 +65,8 @@ fn missing_at_top(top: &Folder, own: &[String], online: &CpuSet) -> CpuSet {
 fn innermost(top: &Folder, own: &[String]) -> Option<CpuSet> {
     let (name, below) = own.split_first()?;
     let folder = top.child(name).ok()?;
-    innermost(&folder, below).or_else(|| cpus(&folder, EFFECTIVE))
-}
-
-fn cpus(folder: &Folder, file: &str) -> Option<CpuSet> {
-    let listed = CpuSet::from_list(&folder.read(file).ok()?).ok()?;
-    Some(listed).filter(|listed| !listed.is_empty())
+    let own = || Some(folder.cpus(EFFECTIVE)).filter(|cpus| !cpus.is_empty());
+    innermost(&folder, below).or_else(own)
 }
 
 #[cfg(test)]

@@ -29,9 +29,7 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]: there is no unified hierarchy, or Slurm keeps this process elsewhere.
     pub fn own() -> Result<Self, FenceError> {
-        let mounts = Mounts::read()
-            .map_err(|why| FenceError::Place(format!("/proc/self/mountinfo: {why}")))?;
-        Self::of(&Place::of(0, &mounts)?)
+        Self::of(&Place::of(0, &Mounts::read()?)?)
     }
 
     pub(super) fn of(place: &Place) -> Result<Self, FenceError> {
@@ -54,7 +52,7 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]: the cpu controller is not there, or the kernel has another weight.
     pub fn set_weight(&self, weight: u32) -> Result<Written, FenceError> {
-        put(&self.job, WEIGHT, weight.to_string())
+        put(&self.job, weight)
     }
 
     /// Whether the job has the weight that the kernel gives every cgroup.
@@ -71,7 +69,7 @@ impl JobFolders {
     /// # Errors
     /// As for [`Self::set_weight`].
     pub fn set_first(&self) -> Result<Written, FenceError> {
-        put(&self.own, WEIGHT, HIGHEST.to_string())
+        put(&self.own, HIGHEST)
     }
 
     /// The time so far in which tasks of the step wanted a CPU and none of them had one, in microseconds. Nothing where the
@@ -97,19 +95,14 @@ impl JobFolders {
     }
 }
 
-/// Writes a file, and reads it back.
-pub(super) fn put(folder: &Folder, file: &str, value: String) -> Result<Written, FenceError> {
-    folder.write(file, &value)?;
-    let now = folder.read(file)?;
-    let path = folder.file(file);
-    match now == value {
-        true => Ok(Written {
-            file: path,
-            value,
-            now,
-        }),
+/// Writes a weight, which the kernel must have afterwards.
+fn put(folder: &Folder, weight: u32) -> Result<Written, FenceError> {
+    let done = folder.put(WEIGHT, &weight.to_string())?;
+    match done.now == done.value {
+        true => Ok(done),
         false => Err(FenceError::Place(format!(
-            "{path} has {now} after {value} was written"
+            "{} has {} after {} was written",
+            done.file, done.now, done.value
         ))),
     }
 }

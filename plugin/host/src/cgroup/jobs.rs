@@ -11,12 +11,14 @@ use super::{FenceError, Folder, Place, Version};
 const MOST: usize = 20_000;
 /// Below a job's folder of v1: steps, tasks, and a cgroup of ours.
 const DOWN: usize = 4;
+/// A job's CPUs. An empty file confines nobody.
+const CPUS: &str = "cpuset.cpus";
 /// The step of what is adopted.
 const EXTERN: &str = "step_extern";
 /// Where the tasks of a step live in the unified hierarchy.
 const USER: &str = "user";
 /// Folders of the unified scope that are no jobs.
-pub(super) const NO_JOBS: [&str; 2] = ["slurmd", "system"];
+const NO_JOBS: [&str; 2] = ["slurmd", "system"];
 
 /// The CPUs of all jobs below such a cgroup. One that belongs to a user is none of Slurm's, and has no
 /// jobs.
@@ -62,18 +64,14 @@ impl Walk {
         let mut cpus = CpuSet::new();
         match version {
             Version::V2 => {
-                let is_job = |name: &String| !NO_JOBS.contains(&name.as_str());
-                for job in self.children(scope, is_job) {
-                    if is_populated(&job) {
-                        add(&job, &mut cpus);
-                    }
-                }
+                let jobs = self.populated(scope);
+                jobs.for_each(|job| cpus.insert_all(&job.cpus(CPUS)));
             }
             Version::V1 => {
                 for user in self.children(scope, |name| name.starts_with("uid_")) {
                     for job in self.children(&user, |name| name.starts_with("job_")) {
                         if self.has_process(&job, DOWN) {
-                            add(&job, &mut cpus);
+                            cpus.insert_all(&job.cpus(CPUS));
                         }
                     }
                 }
@@ -82,33 +80,27 @@ impl Walk {
         cpus
     }
 
-    fn running(&mut self, scope: &Folder, except: &str) -> Vec<Running> {
-        let mut found = Vec::new();
-        let mut names = scope.children(self.left);
-        self.left -= names.len();
-        names.retain(|name| !NO_JOBS.contains(&name.as_str()) && name != except);
-        for name in names {
-            if let Some(cpus) = self.cpus_if_running(scope, &name) {
-                found.push(Running { name, cpus });
-            }
-        }
-        found
+    /// The jobs of the unified hierarchy in which a process lives.
+    fn populated<'f>(&mut self, scope: &'f Folder) -> impl Iterator<Item = Folder> + use<'f> {
+        let jobs = self.children(scope, |name| !NO_JOBS.contains(&name));
+        jobs.filter(|job| State::now(job).unwrap_or_default().is_populated)
     }
 
-    /// One that has ended meanwhile cannot be opened.
-    fn cpus_if_running(&mut self, scope: &Folder, name: &str) -> Option<CpuSet> {
-        let job = scope.child(name).ok()?;
-        let mut cpus = CpuSet::new();
-        (is_populated(&job) && self.runs(&job)).then(|| add(&job, &mut cpus))?;
-        Some(cpus)
+    fn running(&mut self, scope: &Folder, except: &str) -> Vec<Running> {
+        let others = self.populated(scope).filter(|job| job.name() != except);
+        let running = others.filter(|job| self.runs(job));
+        let running = running.map(|job| Running {
+            name: job.name().into(),
+            cpus: job.cpus(CPUS),
+        });
+        running.collect()
     }
 
     /// Slurm and berth freeze what is below a step's `user`.
     fn runs(&mut self, job: &Folder) -> bool {
         let mut has_frozen = false;
         // Nobody freezes what was adopted, and it is no sign that the job's tasks run.
-        let is_step = |name: &String| name.starts_with("step_") && name != EXTERN;
-        for step in self.children(job, is_step) {
+        for step in self.children(job, |name| name.starts_with("step_") && name != EXTERN) {
             let Ok(user) = step.child(USER) else {
                 continue;
             };
@@ -123,42 +115,32 @@ impl Walk {
         !has_frozen
     }
 
-    fn children(&mut self, folder: &Folder, is: impl Fn(&String) -> bool) -> Vec<Folder> {
-        let mut names = folder.children(self.left);
+    /// Each is opened when it is looked at. One that has ended meanwhile cannot be opened.
+    fn children<'f>(
+        &mut self,
+        folder: &'f Folder,
+        is: fn(&str) -> bool,
+    ) -> impl Iterator<Item = Folder> + use<'f> {
+        let names = folder.children(self.left);
         self.left -= names.len();
-        names.retain(is);
-        // One that has ended meanwhile cannot be opened.
-        names
-            .iter()
-            .filter_map(|name| folder.child(name).ok())
-            .collect()
+        let names = names.into_iter().filter(move |name| is(name));
+        names.filter_map(|name| folder.child(&name).ok())
     }
 
     /// Whether a process lives there or so many folders deeper. v1 keeps no count.
     fn has_process(&mut self, folder: &Folder, depth: usize) -> bool {
         let own = folder.read("cgroup.procs");
-        if own.is_ok_and(|text| !text.is_empty()) {
-            return true;
-        }
-        depth > 0
-            && self
-                .children(folder, |_| true)
-                .iter()
-                .any(|below| self.has_process(below, depth - 1))
+        own.is_ok_and(|text| !text.is_empty())
+            || depth > 0
+                && self
+                    .children(folder, |_| true)
+                    .any(|below| self.has_process(&below, depth - 1))
     }
 }
 
-/// Whether the unified hierarchy says that a process lives there or deeper.
-fn is_populated(job: &Folder) -> bool {
-    State::now(job).unwrap_or_default().is_populated
-}
-
-/// Adds a job's CPUs. An empty file confines nobody.
-fn add(job: &Folder, cpus: &mut CpuSet) {
-    let text = job.read("cpuset.cpus").unwrap_or_default();
-    if let Ok(of_job) = CpuSet::from_list(&text) {
-        cpus.insert_all(&of_job);
-    }
+/// The jobs below a scope of the unified hierarchy in which a process lives.
+pub(super) fn populated(scope: &Folder) -> impl Iterator<Item = Folder> {
+    Walk { left: MOST }.populated(scope)
 }
 
 #[cfg(test)]

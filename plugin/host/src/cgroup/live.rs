@@ -5,12 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::freezer::State;
-use super::jobs::NO_JOBS;
-use super::{FenceError, Folder, JobFolders, Place, Version};
+use super::{FenceError, Folder, JobFolders, Place, Version, jobs, load};
 
-/// The most jobs that are looked at.
-const MOST: usize = 20_000;
 /// A slurmstepd lives so many folders below a node's scope: `job_1/step_0/slurm`.
 const DOWN: usize = 3;
 
@@ -65,32 +61,17 @@ impl Waiting {
     }
 
     fn add(&mut self, scope: &Folder, except: &BTreeSet<String>) {
-        let mut names = scope.children(MOST);
-        names.retain(|name| !NO_JOBS.contains(&name.as_str()) && !except.contains(name));
-        // One that has ended meanwhile cannot be opened.
-        for job in names.iter().filter_map(|name| scope.child(name).ok()) {
-            if !State::now(&job).unwrap_or_default().is_populated {
-                continue;
-            }
+        for job in jobs::populated(scope).filter(|job| !except.contains(job.name())) {
             self.jobs += 1;
             let pressure = job.read("cpu.pressure").unwrap_or_default();
-            self.most = [self.most, full(&pressure)]
+            let full = load::pressure(&pressure, "full ", "avg10=");
+            let full = full.filter(|found| (0.0..=100.0).contains(found));
+            self.most = [self.most, full]
                 .into_iter()
                 .flatten()
                 .max_by(f64::total_cmp);
         }
     }
-}
-
-/// The average of ten seconds on the line `full`.
-fn full(text: &str) -> Option<f64> {
-    let full = text.lines().find_map(|line| line.strip_prefix("full "))?;
-    let mut words = full.split_whitespace();
-    let average = words.find_map(|word| word.strip_prefix("avg10="))?;
-    average
-        .parse()
-        .ok()
-        .filter(|found| (0.0..=100.0).contains(found))
 }
 
 #[cfg(test)]

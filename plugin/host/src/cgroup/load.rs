@@ -1,11 +1,13 @@
 //! The CPU time of a cgroup's threads, and how long they waited for a CPU, as the kernel sums both up.
 //! In: a folder of the unified hierarchy. Out: microseconds since the cgroup was made.
 
+use std::str::FromStr;
+
 use super::{FenceError, Folder};
 
 /// The time in which at least one thread of this cgroup waited for a CPU. Nothing where the kernel does not count it (`psi=0`).
 pub(super) fn waited(cgroup: &Folder) -> Option<u64> {
-    total("some ", &cgroup.read("cpu.pressure").ok()?)
+    pressure(&cgroup.read("cpu.pressure").ok()?, "some ", "total=")
 }
 
 /// The CPU time of all threads of this cgroup, also of those that have ended.
@@ -18,15 +20,15 @@ pub(super) fn used(cgroup: &Folder) -> Result<u64, FenceError> {
 /// The time in which threads of this cgroup wanted a CPU and none of them had one. Nothing where the kernel does not count it
 /// (before Linux 5.13, or `psi=0`).
 pub(super) fn all_waited(cgroup: &Folder) -> Option<u64> {
-    total("full ", &cgroup.read("cpu.pressure").ok()?)
+    pressure(&cgroup.read("cpu.pressure").ok()?, "full ", "total=")
 }
 
-/// The total of the line that begins with a word.
-fn total(word: &str, text: &str) -> Option<u64> {
-    let found = text.lines().find_map(|line| line.strip_prefix(word))?;
+/// A field of the line of `cpu.pressure` that begins with a word.
+pub(super) fn pressure<T: FromStr>(text: &str, line: &str, field: &str) -> Option<T> {
+    let found = text.lines().find_map(|one| one.strip_prefix(line))?;
     let mut words = found.split_whitespace();
     words
-        .find_map(|word| word.strip_prefix("total="))?
+        .find_map(|word| word.strip_prefix(field))?
         .parse()
         .ok()
 }
@@ -47,10 +49,11 @@ mod tests {
     fn the_kernels_lines() {
         let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\n\
                     full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
-        assert_eq!(total("some ", text), Some(4711));
-        assert_eq!(total("full ", text), Some(7));
-        assert_eq!(total("some ", "full avg10=0.00 total=7\n"), None);
-        assert_eq!(total("full ", ""), None);
+        let total = |text, line| pressure::<u64>(text, line, "total=");
+        assert_eq!(total(text, "some "), Some(4711));
+        assert_eq!(total(text, "full "), Some(7));
+        assert_eq!(total("full avg10=0.00 total=7\n", "some "), None);
+        assert_eq!(total("", "full "), None);
         let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
         assert_eq!(usage(text), Some(75_022_443));
         assert_eq!(usage("nr_periods 0\n"), None);

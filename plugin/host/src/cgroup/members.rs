@@ -6,6 +6,7 @@ use std::fs;
 use libc::pid_t;
 
 use super::Folder;
+use crate::threads::listed;
 
 /// Threads that are looked at; a job with more has the rest left to the kernel.
 pub const MOST: usize = 1 << 16;
@@ -64,17 +65,12 @@ impl Thread {
 /// The threads of some processes.
 #[must_use]
 pub fn threads(processes: &[pid_t]) -> Vec<Thread> {
-    let of = |process: &pid_t| threads_of(*process);
+    let of = |process: &pid_t| {
+        let process = *process;
+        let numbers = listed(process, MOST).unwrap_or_default().into_iter();
+        numbers.map(move |number| Thread { process, number })
+    };
     processes.iter().flat_map(of).take(MOST).collect()
-}
-
-fn threads_of(process: pid_t) -> Vec<Thread> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter();
-    let numbers = entries.flatten().flatten().filter_map(|entry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
-        Some(Thread { process, number })
-    });
-    numbers.take(MOST).collect()
 }
 
 #[cfg(test)]

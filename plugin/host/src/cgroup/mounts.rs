@@ -1,10 +1,9 @@
 //! Where cgroups are mounted.
 //! In: the text of `/proc/self/mountinfo`. Out: the mounts, those of the usual place first, and of each place the latest.
 
-use std::io;
 use std::path::PathBuf;
 
-use super::Version;
+use super::{FenceError, Version};
 use crate::kernel_text;
 
 /// Where Slurm too has them, unless cgroup.conf says otherwise. A copy elsewhere may be a container's or a chroot's, and go.
@@ -33,9 +32,11 @@ impl Mounts {
     /// Reads them.
     ///
     /// # Errors
-    /// The kernel's file that cannot be read.
-    pub fn read() -> io::Result<Self> {
-        Ok(Self::of(&kernel_text::read(MOUNTINFO)?))
+    /// [`FenceError::Place`]: the kernel's file that cannot be read.
+    pub fn read() -> Result<Self, FenceError> {
+        let text = kernel_text::read(MOUNTINFO);
+        let text = text.map_err(|why| FenceError::Place(format!("{MOUNTINFO}: {why}")))?;
+        Ok(Self::of(&text))
     }
 
     pub(crate) fn of(text: &str) -> Self {

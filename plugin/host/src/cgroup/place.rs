@@ -2,17 +2,14 @@
 //! In: the text of `/proc/PID/cgroup`, the mounts. Out: a mount and the folders below it.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use libc::pid_t;
 
 use super::mounts::Mount;
 use super::{FenceError, Mounts, Version};
+use crate::kernel_text;
 
-/// Far more than one line for each hierarchy, each with the longest path.
-const MOST: u64 = 64 << 10;
 /// The most bytes of a path.
 const MOST_PATH: usize = libc::PATH_MAX as usize;
 /// Below the job's folder the step's, and slurmstepd's own in it: `JOB/step_X/slurm`.
@@ -27,7 +24,7 @@ pub struct Place {
     pub version: Version,
     pub(super) point: PathBuf,
     /// The folders below the mount.
-    pub(super) folders: Vec<String>,
+    pub(crate) folders: Vec<String>,
     /// Whether it is below a folder that only looks like a mount of cgroups.
     pub(super) is_made_up: bool,
 }
@@ -57,12 +54,8 @@ impl Place {
             0 => "/proc/self/cgroup".into(),
             pid => format!("/proc/{pid}/cgroup"),
         };
-        let mut text = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut text));
-        read.map_err(|why| FenceError::Place(format!("{path}: {why}")))?;
-        let text = String::from_utf8(text)
-            .map_err(|_| FenceError::Place(format!("{path}: it is no text")))?;
-        Self::read(&text, mounts, controller)
+        let text = kernel_text::read(&path).map_err(|why| why.to_string());
+        text.and_then(|text| Self::read(&text, mounts, controller))
             .map_err(|why| FenceError::Place(format!("{path}: {why}")))
     }
 
@@ -178,24 +171,6 @@ impl Place {
         let names_step = step.folders.last();
         names_step.is_some_and(|name| name.starts_with("step_"))
             && step == slurmstepd.above(levels.1)
-    }
-
-    /// Whether nothing stands above it.
-    pub(super) fn is_root(&self) -> bool {
-        self.folders.is_empty()
-    }
-
-    /// Whether both name one cgroup.
-    pub(super) fn is_child_of(&self, above: &Self, name: &str) -> bool {
-        let last = self.folders.split_last();
-        last.is_some_and(|(own, rest)| own == name && rest == above.folders.as_slice())
-            && self.version == above.version
-    }
-
-    /// The names of its folders, from the mount on.
-    #[must_use]
-    pub fn folders(&self) -> &[String] {
-        &self.folders
     }
 
     /// The path of its folder.

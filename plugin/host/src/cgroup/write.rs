@@ -15,7 +15,8 @@ pub struct Fence<'a> {
 }
 
 /// One write, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+#[display("wrote {value:?} to {file}, which has {now:?}")]
 pub struct Written {
     /// The cgroup's file.
     pub file: String,
@@ -74,14 +75,7 @@ impl Fence<'_> {
 /// # Errors
 /// [`FenceError`], also where the memory controller is not there.
 pub fn no_swap(folder: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
-    const FILE: &str = "memory.swap.max";
-    folder.write(FILE, "0")?;
-    trace(&Written {
-        file: folder.file(FILE),
-        value: "0".into(),
-        now: folder.read(FILE)?,
-    });
-    Ok(())
+    folder.put("memory.swap.max", "0").map(|done| trace(&done))
 }
 
 /// The file in which the kernel says what a cgroup really has.

@@ -11,6 +11,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::Uid;
+use strum::{Display, EnumIter, IntoEnumIterator};
 use thiserror::Error;
 
 use super::acl;
@@ -29,7 +30,8 @@ const MOST_USERS: usize = 1 << 16;
 pub(super) const MOST: u64 = 1 << 20;
 
 /// The files of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumIter)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// The node's facts, by slurmstepd.
     Node,
@@ -74,11 +76,7 @@ pub enum JobFilesError {
 
 impl Kind {
     pub(super) fn name(self, job: u32) -> String {
-        match self {
-            Self::Node => format!("{job}.node"),
-            Self::Answer => format!("{job}.answer"),
-            Self::Cpuset => format!("{job}.cpuset"),
-        }
+        format!("{job}.{self}")
     }
 }
 
@@ -188,7 +186,7 @@ pub fn forget(dir: &StateDir, job: u32, kind: Kind) {
 /// For root: the files of a job count as new, because a step of it has just ended and its epilog may come.
 pub fn renew(dir: &StateDir, owner: u32, job: u32) {
     let now = TimeSpec::UTIME_NOW;
-    for kind in [Kind::Node, Kind::Answer, Kind::Cpuset] {
+    for kind in Kind::iter() {
         let file = of_user(dir, owner).join(kind.name(job));
         // It may not exist.
         let _ = utimensat(AT_FDCWD, &file, &now, &now, UtimensatFlags::NoFollowSymlink);

@@ -58,12 +58,11 @@ fn open(dir: &StateDir) -> Result<File, JobFilesError> {
     let path = path(dir);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(MODE);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let make = |why| JobFilesError::Make {
         path: path.clone(),
         why,
     };
-    let file = options.open(&path).map_err(make)?;
+    let file = trust::open(&path, &mut options).map_err(make)?;
     trust::check_private_file(&path, &file.metadata().map_err(make)?)?;
     Ok(file)
 }

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::entry::{Entry, Leaf};
 use super::process::Task;
 use super::{LedgerError, step_cgroup, steps};
+use crate::trust;
 
 /// An entry that was written, until its step ends.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Held {
 
     /// Tasks wait for this, so it takes no lock. Nobody else writes into the file before they have started.
     fn write(&mut self, entry: Entry) -> Result<(), LedgerError> {
-        if !self.is_in_place() {
+        if !trust::is_at(&self.path, &self.file) {
             return Err(LedgerError::Lost(self.path.clone()));
         }
         steps::append(&mut self.file, &entry).map_err(|why| self.failed("writing", why))?;
@@ -53,24 +53,12 @@ impl Held {
         Ok(())
     }
 
-    /// Whether its name still leads to it: an administrator may have removed it.
-    fn is_in_place(&self) -> bool {
-        let place = |found: fs::Metadata| (found.dev(), found.ino());
-        let named = fs::symlink_metadata(&self.path).map(place);
-        named.is_ok_and(|named| {
-            self.file
-                .metadata()
-                .map(place)
-                .is_ok_and(|own| own == named)
-        })
-    }
-
     /// The step has ended: its cores are free before anybody learns of it.
     ///
     /// # Errors
     /// [`LedgerError`]; the cores are then free when this process ends.
     pub fn release(self) -> Result<(), LedgerError> {
-        match self.is_in_place() {
+        match trust::is_at(&self.path, &self.file) {
             true => fs::remove_file(&self.path).map_err(|why| self.failed("removing it", why)),
             false => Ok(()),
         }

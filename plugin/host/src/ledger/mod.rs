@@ -46,18 +46,17 @@ mod table;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
 pub use self::entry::{Cpuset, Entry, Kind, Leaf, StepKey};
 pub use self::held::Held;
 pub use self::process::{Process, Task};
-pub use self::questions::is_suspended;
+pub use self::questions::{cpuset_of, is_suspended};
 pub use self::rule::Others;
 pub use self::steps::NAME;
 use crate::lock::{self, Locked};
@@ -150,12 +149,8 @@ impl Ledger {
         trust::check_directory(dir.path())?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        options
-            .mode(LOCK_MODE)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        let file = options
-            .open(&path)
-            .map_err(|why| failed("opening it", why))?;
+        let file = trust::open(&path, options.mode(LOCK_MODE));
+        let file = file.map_err(|why| failed("opening it", why))?;
         let found = file
             .metadata()
             .map_err(|why| failed("looking at it", why))?;
@@ -178,9 +173,7 @@ impl Ledger {
     pub fn session(&self, patience: Duration) -> Result<Session<'_>, LedgerError> {
         let lock = self.lock_byte(WHOLE, patience)?;
         let lock = lock.ok_or_else(|| LedgerError::Busy(self.path.clone()))?;
-        let place = |found: fs::Metadata| (found.dev(), found.ino());
-        let named = fs::symlink_metadata(&self.path).map(place).ok();
-        if named.is_none() || named != self.file.metadata().map(place).ok() {
+        if !trust::is_at(&self.path, &self.file) {
             return Err(LedgerError::Lost(self.path.clone()));
         }
         Session::read(self, Some(lock))
@@ -266,22 +259,6 @@ impl<'a> Session<'a> {
         &self.entries
     }
 
-    /// The claims of other steps on these CPUs.
-    #[must_use]
-    pub fn others(&self, step: StepKey, near: &CpuSet) -> Others {
-        let mut others = Others::default()
-            .for_pool(self.is_in_pool)
-            .with_service(self.has_service);
-        for entry in self
-            .entries
-            .iter()
-            .filter(|entry| entry.cpus.intersects(near))
-        {
-            others.add(step, entry);
-        }
-        others
-    }
-
     /// For the service: another entry stands for this one from now on.
     ///
     /// # Errors
@@ -330,11 +307,7 @@ fn living(dir: &Path, steps: &Path) -> io::Result<steps::StepEntries> {
 /// Whether a service moves the cpusets of a node. Nothing is made.
 #[must_use]
 pub fn has_service(dir: &StateDir) -> bool {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = options.open(dir.path().join(LOCK));
+    let file = trust::open(&dir.path().join(LOCK), OpenOptions::new().read(true));
     file.is_ok_and(|file| lock::is_held(&file, SERVICE).unwrap_or(false))
 }
 

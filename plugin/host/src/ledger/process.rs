@@ -27,16 +27,6 @@ pub struct Task {
     pub start: u32,
 }
 
-/// The answer of /proc about a process number.
-enum ProcAnswer {
-    /// A process, by the letter of its state and its start time.
-    Process(char, u64),
-    /// No process has this number.
-    Nothing,
-    /// The kernel did not answer, so nothing is known.
-    Unknown,
-}
-
 impl Process {
     /// The calling process.
     #[must_use]
@@ -47,20 +37,17 @@ impl Process {
     /// The process that has this number now.
     #[must_use]
     pub fn of(pid: pid_t) -> Option<Self> {
-        match find(pid) {
-            ProcAnswer::Process(_, start) => Some(Self { pid, start }),
-            ProcAnswer::Nothing | ProcAnswer::Unknown => None,
-        }
+        let start = Stat::of(pid).ok()?.start;
+        Some(Self { pid, start })
     }
 
     /// Whether it lives. A zombie has ended. If the kernel does not answer, the process counts
     /// as alive: its cores must not be given away because a file could not be opened.
     #[must_use]
     pub fn is_alive(self) -> bool {
-        match find(self.pid) {
-            ProcAnswer::Process('Z' | 'X', _) | ProcAnswer::Nothing => false,
-            ProcAnswer::Process(_, start) => start == self.start,
-            ProcAnswer::Unknown => true,
+        match Stat::of(self.pid) {
+            Ok(stat) => !stat.has_ended() && stat.start == self.start,
+            Err(why) => !is_gone(&why),
         }
     }
 }
@@ -76,27 +63,15 @@ impl Task {
     /// Whether this very task is stopped, as the tasks of a suspended job are.
     #[must_use]
     pub fn has_stopped(self) -> bool {
-        match find(self.pid) {
-            ProcAnswer::Process('T', start) => self.start != 0 && start as u32 == self.start,
-            _ => false,
-        }
-    }
-}
-
-fn find(pid: pid_t) -> ProcAnswer {
-    match Stat::of(pid) {
-        Ok(stat) => ProcAnswer::Process(stat.state, stat.start),
-        Err(why) => without(&why),
+        let is_it = |stat: Stat| self.start != 0 && stat.start as u32 == self.start;
+        Stat::of(self.pid).is_ok_and(|stat| stat.state == 'T' && is_it(stat))
     }
 }
 
 /// Only the kernel's answer that there is no such process means that it has ended. A limit on open
 /// files, or a /proc that hides processes, does not mean that.
-fn without(why: &io::Error) -> ProcAnswer {
-    match why.raw_os_error() {
-        Some(libc::ENOENT | libc::ESRCH) => ProcAnswer::Nothing,
-        _ => ProcAnswer::Unknown,
-    }
+fn is_gone(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 #[cfg(test)]
@@ -158,12 +133,12 @@ mod tests {
 
     #[test]
     fn only_no_such_process_is_dead() {
-        let answer = |code| without(&io::Error::from_raw_os_error(code));
+        let is_gone = |code| is_gone(&io::Error::from_raw_os_error(code));
         for code in [libc::ENOENT, libc::ESRCH] {
-            assert!(matches!(answer(code), ProcAnswer::Nothing), "{code}");
+            assert!(is_gone(code), "{code}");
         }
         for code in [libc::EMFILE, libc::ENFILE, libc::EACCES, libc::ENOMEM] {
-            assert!(matches!(answer(code), ProcAnswer::Unknown), "{code}");
+            assert!(!is_gone(code), "{code}");
         }
         let gone = Process {
             pid: pid_t::MAX,

@@ -2,7 +2,6 @@
 //! The users stay in the ledger. slurmstepd writes the file when a bound step begins and ends.
 //! In: ledger, machine. Out: `name=value` lines (Grid Engine's load values of section 3.1).
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use berth_placement::{CpuSet, Machine, SocketKind};
@@ -20,18 +19,14 @@ const MOST_TURNS: u32 = 100;
 /// The lines for a node whose bound steps use these CPUs.
 #[must_use]
 pub fn text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) -> String {
-    let mut text = String::new();
+    let topology = machine.topology_string(kind);
+    let in_use = machine.topology_in_use(kind, used);
     let sockets = machine.sockets(kind).len();
     let (cores, threads) = (machine.core_count(), machine.cpus().count());
-    let _ = writeln!(text, "m_topology={}", machine.topology_string(kind));
-    let in_use = machine.topology_in_use(kind, used);
-    let _ = writeln!(text, "m_topology_inuse={in_use}");
-    let _ = writeln!(
-        text,
-        "m_socket={sockets}\nm_core={cores}\nm_thread={threads}"
-    );
-    let _ = writeln!(text, "steps={steps}");
-    text
+    format!(
+        "m_topology={topology}\nm_topology_inuse={in_use}\nm_socket={sockets}\nm_core={cores}\n\
+         m_thread={threads}\nsteps={steps}\n"
+    )
 }
 
 /// The lines if the machine is unknown (section 3.1).

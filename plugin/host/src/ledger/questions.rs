@@ -3,7 +3,8 @@
 
 use berth_placement::CpuSet;
 
-use super::{Entry, Session};
+use super::{Entry, Ledger, Session};
+use crate::state::StateDir;
 
 /// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
 #[must_use]
@@ -11,6 +12,12 @@ pub fn is_suspended(all: &[Entry], job: u32) -> bool {
     let steps = all.iter().filter(|entry| entry.step.job == job);
     let mut started = steps.filter(|entry| entry.task.is_some()).peekable();
     started.peek().is_some() && started.all(Entry::is_suspended)
+}
+
+/// The cpuset that the steps of a job have on a node now, if the ledger can be read. Nothing is locked.
+#[must_use]
+pub fn cpuset_of(dir: &StateDir, job: u32) -> Option<Entry> {
+    Ledger::open(dir).ok()?.read().ok()?.cpuset_of(job)
 }
 
 impl Session<'_> {

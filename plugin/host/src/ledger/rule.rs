@@ -6,20 +6,20 @@ use std::collections::HashMap;
 
 use berth_placement::{Claims, CpuSet, NodeSet};
 
+use super::Session;
 use super::entry::{Entry, Kind, StepKey};
 use super::layers::Layers;
-use super::suspended::Signs;
 
 /// The claims of other steps, as far as they concern one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct Others<'a> {
     /// Claims of the own job. Its regular steps that were started without `--overlap` take their
     /// cores. Its script and `--overlap` steps take nothing; they only decide between equal
     /// choices.
     own: Sets,
-    /// Claims of other jobs. Each job takes its cores unless it is suspended; then they belong to
+    /// Bindings and cpusets of other jobs. Each job takes its cores unless it is suspended; then they belong to
     /// the job that preempted it.
-    jobs: Vec<OtherStep>,
+    jobs: Vec<&'a Entry>,
     /// The CPUs of the own job's cpusets that are not exclusive, and in which the step is not.
     cpusets: CpuSet,
     /// The memory nodes that other jobs' cpusets want for themselves.
@@ -27,7 +27,8 @@ pub struct Others {
     /// The CPUs of other jobs that are in a pool, and the numbers of those jobs.
     pools: Layers,
     in_pools: Vec<u32>,
-    /// Whether the own job is in a pool.
+    /// Whether the own job is in a pool. One in a pool gets its CPUs whoever is bound there: it avoids them if possible.
+    /// Only exclusive cpusets keep it off.
     is_in_pool: bool,
     /// Whether a service moves a resumed job: otherwise a suspended one keeps its cpuset.
     has_service: bool,
@@ -39,28 +40,25 @@ struct Sets {
     shared: CpuSet,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct OtherStep {
-    job: u32,
-    signs: Signs,
-    cpus: CpuSet,
-    has: Has,
+impl Session<'_> {
+    /// The claims of other steps on these CPUs.
+    #[must_use]
+    pub fn others(&self, step: StepKey, near: &CpuSet) -> Others<'_> {
+        let mut others = Others {
+            is_in_pool: self.is_in_pool,
+            has_service: self.has_service,
+            ..Others::default()
+        };
+        let all = self.entries.iter();
+        all.filter(|entry| entry.cpus.intersects(near))
+            .for_each(|entry| others.add(step, entry));
+        others
+    }
 }
 
-/// What another job has of its CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Has {
-    /// A binding, which jobs in pools need not heed.
-    Binding,
-    /// A cpuset of its own.
-    Exclusive,
-    /// A cpuset that only exclusive ones keep off.
-    Cpuset,
-}
-
-impl Others {
+impl<'a> Others<'a> {
     /// Adds a live entry. An older entry of the same step belongs to an earlier launch.
-    pub(super) fn add(&mut self, step: StepKey, entry: &Entry) {
+    fn add(&mut self, step: StepKey, entry: &'a Entry) {
         let cpus = &entry.cpus;
         if entry.step == step {
             return;
@@ -92,32 +90,7 @@ impl Others {
             };
             return set.insert_all(cpus);
         }
-        self.jobs.push(OtherStep {
-            job: entry.step.job,
-            signs: Signs::of(entry),
-            cpus: cpus.clone(),
-            has: match entry.cpuset {
-                None => Has::Binding,
-                Some(cpuset) if cpuset.exclusive => Has::Exclusive,
-                Some(_) => Has::Cpuset,
-            },
-        });
-    }
-
-    /// These claims for a job that is in a pool, or in none. One in a pool gets its CPUs whoever is bound there: it
-    /// avoids them if possible. Only exclusive cpusets keep it off.
-    #[must_use]
-    pub fn for_pool(self, is_in_pool: bool) -> Self {
-        Self { is_in_pool, ..self }
-    }
-
-    /// These claims where a service moves cpusets, or none does.
-    #[must_use]
-    pub fn with_service(self, has_service: bool) -> Self {
-        Self {
-            has_service,
-            ..self
-        }
+        self.jobs.push(entry);
     }
 
     /// Whether another job is bound to any of the CPUs asked about.
@@ -149,36 +122,39 @@ impl Others {
     #[must_use]
     pub fn now(&self) -> Claims {
         let mut stopped: HashMap<u32, bool> = HashMap::new();
-        for step in &self.jobs {
-            match stopped.get_mut(&step.job) {
-                Some(known) => *known |= step.signs.waits,
-                None if step.signs.task.is_some() => {
-                    stopped.insert(step.job, step.signs.is_stopped());
+        for entry in &self.jobs {
+            match stopped.get_mut(&entry.step.job) {
+                Some(known) => *known |= entry.waits,
+                None if entry.task.is_some() => {
+                    stopped.insert(entry.step.job, entry.is_stopped());
                 }
                 None => {}
             }
         }
-        self.claims(|step| stopped.get(&step.job).is_some_and(|is_stopped| *is_stopped))
+        self.claims(|job| stopped.get(&job).is_some_and(|is_stopped| *is_stopped))
     }
 
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
-    fn claims(&self, is_stopped: impl Fn(&OtherStep) -> bool) -> Claims {
+    fn claims(&self, is_stopped: impl Fn(u32) -> bool) -> Claims {
         let mut sets = self.own.clone();
         let (mut bindings, mut pools) = (Layers::default(), self.pools.clone());
         let mut cpusets = self.cpusets.clone();
-        for step in &self.jobs {
-            let cpus = &step.cpus;
-            let may_stop = self.has_service || step.has == Has::Binding;
-            let set = match (may_stop && is_stopped(step), step.has) {
-                (true, Has::Cpuset) => continue,
-                (false, Has::Cpuset) => &mut cpusets,
+        for entry in &self.jobs {
+            let (cpus, job) = (&entry.cpus, entry.step.job);
+            // Nothing for a binding, which jobs in pools need not heed. A cpuset that is not exclusive keeps off exclusive
+            // ones alone.
+            let exclusive = entry.cpuset.map(|cpuset| cpuset.exclusive);
+            let may_stop = self.has_service || exclusive.is_none();
+            let set = match (may_stop && is_stopped(job), exclusive) {
+                (true, Some(false)) => continue,
+                (false, Some(false)) => &mut cpusets,
                 (true, _) => &mut sets.shared,
-                (false, Has::Binding) if self.is_in_pool => {
+                (false, None) if self.is_in_pool => {
                     bindings.add(cpus);
                     continue;
                 }
                 // A pool takes nobody's CPUs; they are avoided.
-                (false, Has::Binding) if self.in_pools.contains(&step.job) => {
+                (false, None) if self.in_pools.contains(&job) => {
                     pools.widen(cpus);
                     continue;
                 }
@@ -206,42 +182,57 @@ mod tests {
     use super::super::entry::Cpuset;
     use super::*;
 
+    fn step(job: u32, step: u32) -> StepKey {
+        let component = u32::MAX;
+        StepKey {
+            job,
+            step,
+            component,
+        }
+    }
+
+    fn entry(step: StepKey, cpus: &str) -> Entry {
+        Entry {
+            step,
+            cpus: CpuSet::from_list(cpus).unwrap(),
+            ..Entry::default()
+        }
+    }
+
+    fn others(own: StepKey, all: &[Entry]) -> Others<'_> {
+        let mut others = Others::default();
+        all.iter().for_each(|entry| others.add(own, entry));
+        others
+    }
+
     /// Its own job is inside it; others keep off only if it is exclusive, and not while its job is suspended.
     #[test]
     fn cpusets_of_jobs() {
-        let step = |job| StepKey {
-            job,
-            step: 0,
-            component: 0,
-        };
-        let mut others = Others::default();
-        let mut add = |job, exclusive, of_job, cpus: &str| {
-            let entry = Entry {
-                step: step(job),
-                cpuset: Some(Cpuset {
-                    exclusive,
-                    of_job,
-                    memory: of_job,
-                }),
-                cpus: CpuSet::from_list(cpus).unwrap(),
-                ..Entry::default()
-            };
-            others.add(StepKey { step: 5, ..step(1) }, &entry);
-        };
-        add(1, true, true, "0-1");
-        add(1, false, true, "2");
-        add(1, true, false, "3");
-        add(2, true, true, "8-9");
-        add(3, false, true, "10");
+        let all = [
+            (1, true, true, "0-1"),
+            (1, false, true, "2"),
+            (1, true, false, "3"),
+            (2, true, true, "8-9"),
+            (3, false, true, "10"),
+        ];
+        let all = all.map(|(job, exclusive, of_job, cpus)| Entry {
+            cpuset: Some(Cpuset {
+                exclusive,
+                of_job,
+                memory: of_job,
+            }),
+            ..entry(step(job, 0), cpus)
+        });
+        let mut others = others(step(1, 5), &all);
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
         // Without the service a suspended job keeps its cpuset.
         assert_eq!(texts(others.all_suspended()), ["3,8-9", "", "10"]);
-        let others = others.with_service(true);
+        others.has_service = true;
         assert_eq!(texts(others.all_suspended()), ["3", "8-9", ""]);
         // A pool job does not get an exclusive cpuset's CPUs either.
-        let others = others.for_pool(true);
+        others.is_in_pool = true;
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
         assert_eq!(texts(others.now()), ["3,8-9", "", "10"]);
     }
@@ -249,29 +240,22 @@ mod tests {
     /// A pool's CPUs are avoided; a pool job avoids those of bindings, and takes them if it has no others.
     #[test]
     fn pools_and_others() {
-        let step = |job| StepKey {
-            job,
-            step: 0,
-            component: 0,
-        };
+        let all = [
+            (1, false, "1"),
+            (1, true, "0-3"),
+            (2, false, "2"),
+            (2, false, "8"),
+        ];
+        let all = all.map(|(job, pool, cpus)| Entry {
+            pool,
+            ..entry(step(job, 0), cpus)
+        });
         let of = |own, is_in_pool| {
-            let mut others = Others::default();
-            let all = [
-                (1, false, "1"),
-                (1, true, "0-3"),
-                (2, false, "2"),
-                (2, false, "8"),
-            ];
-            for (job, pool, cpus) in all {
-                let entry = Entry {
-                    step: step(job),
-                    pool,
-                    cpus: CpuSet::from_list(cpus).unwrap(),
-                    ..Entry::default()
-                };
-                others.add(step(own), &entry);
-            }
-            let found = others.for_pool(is_in_pool).all_running();
+            let found = Others {
+                is_in_pool,
+                ..others(step(own, 0), &all)
+            };
+            let found = found.all_running();
             [found.taken, found.shared, found.pools, found.bindings].map(|set| set.to_string())
         };
         assert_eq!(of(3, false), ["2,8", "", "0-3", ""]);
@@ -282,8 +266,7 @@ mod tests {
     /// A job counts once, however many steps it has; each binding counts.
     #[test]
     fn several_pool_jobs_and_bindings_of_a_core() {
-        let mut others = Others::default();
-        for (job, step, pool, cpus) in [
+        let all = [
             (1, 0, true, "0-3"),
             (1, 1, true, "0-3"),
             (2, 0, true, "2-3"),
@@ -291,25 +274,14 @@ mod tests {
             (5, 0, false, "4-5"),
             (6, 0, false, "5"),
             (6, 1, false, "5"),
-        ] {
-            let component = u32::MAX;
-            let entry = Entry {
-                step: StepKey {
-                    job,
-                    step,
-                    component,
-                },
-                pool,
-                cpus: CpuSet::from_list(cpus).unwrap(),
-                ..Entry::default()
-            };
-            let own = StepKey {
-                job: 9,
-                ..entry.step
-            };
-            others.add(own, &entry);
-        }
-        let found = others.for_pool(true).all_running();
+        ];
+        let all = all.map(|(job, number, pool, cpus)| Entry {
+            pool,
+            ..entry(step(job, number), cpus)
+        });
+        let mut others = others(step(9, 0), &all);
+        others.is_in_pool = true;
+        let found = others.all_running();
         let texts = |sets: &[CpuSet]| sets.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(found.pools.to_string(), "0-3");
         assert_eq!(texts(&found.pools_again), ["2-3", "3"]);
@@ -319,32 +291,20 @@ mod tests {
 
     #[test]
     fn who_takes_what() {
-        let own = StepKey {
-            job: 1,
-            step: 9,
-            component: 0,
-        };
-        let mut others = Others::default();
-        let mut add = |job, step, kind, cpus: &str| {
-            let entry = Entry {
-                step: StepKey {
-                    job,
-                    step,
-                    component: 0,
-                },
-                kind,
-                cpus: CpuSet::from_list(cpus).unwrap(),
-                ..Entry::default()
-            };
-            others.add(own, &entry);
-        };
-        add(1, 0, Kind::Regular, "0");
-        add(1, 1, Kind::Overlap, "1");
-        add(1, u32::MAX, Kind::Batch, "0-3");
-        add(2, 0, Kind::Regular, "4");
-        add(2, 1, Kind::Overlap, "5");
-        add(3, u32::MAX, Kind::Batch, "6");
-        add(1, 9, Kind::Regular, "8");
+        let all = [
+            (1, 0, Kind::Regular, "0"),
+            (1, 1, Kind::Overlap, "1"),
+            (1, u32::MAX, Kind::Batch, "0-3"),
+            (2, 0, Kind::Regular, "4"),
+            (2, 1, Kind::Overlap, "5"),
+            (3, u32::MAX, Kind::Batch, "6"),
+            (1, 9, Kind::Regular, "8"),
+        ];
+        let all = all.map(|(job, number, kind, cpus)| Entry {
+            kind,
+            ..entry(step(job, number), cpus)
+        });
+        let others = others(step(1, 9), &all);
         assert!(others.has_jobs());
         let sets = |found: Claims| (found.taken.to_string(), found.shared.to_string());
         let running = sets(others.all_running());

@@ -13,6 +13,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use super::entry::Entry;
 use super::step_cgroup;
 use crate::lock;
+use crate::trust::open;
 
 /// Its name in the node's state directory.
 pub const NAME: &str = "steps";
@@ -106,12 +107,6 @@ fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
     Ok(lines
         .next()
         .and_then(|line| serde_json::from_slice(line).ok()))
-}
-
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)
 }
 
 /// Writes a new entry, which is whole and locked before its name appears. The ledger is locked.

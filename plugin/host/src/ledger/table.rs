@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::now;
 use super::process::{Process, Task};
 use crate::lock;
 use crate::online::boot_id;
+use crate::trust;
 
 const NAME: &str = "ledger.1";
 const MAGIC: &[u8; 8] = b"BERTHLG1";
@@ -44,11 +45,7 @@ const PENDING: Duration = Duration::from_secs(60);
 
 /// The entries of that release's living steps.
 pub(super) fn living(dir: &Path) -> io::Result<Vec<Entry>> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = match options.open(dir.join(NAME)) {
+    let file = match trust::open(&dir.join(NAME), OpenOptions::new().read(true)) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
     };

@@ -31,14 +31,9 @@ impl Mapped {
     pub fn open(dir: &StateDir) -> io::Result<Self> {
         dir.prepare().map_err(io::Error::other)?;
         let path = dir.path().join(NAME);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(MODE)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(&path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = trust::open(&path, options.mode(MODE))?;
         let found = file.metadata()?;
         trust::check_file(&path, &found).map_err(io::Error::other)?;
         if found.len() < BYTES as u64 {

@@ -7,6 +7,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use strum::{EnumIter, EnumMessage, IntoStaticStr};
+
 pub use self::mapped::Mapped;
 pub use self::text::{Facts, State, text};
 use crate::state::StateDir;
@@ -29,36 +31,52 @@ const BYTES: usize = ALL_WORDS * WORD;
 /// A later release's file is longer.
 const MOST: u64 = 1 << 20;
 
-/// What is counted: the number is the place of its word. Places are only appended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is counted: the number is the place of its word, and places are only appended. Monitoring reads each by its word,
+/// with its comment as the explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum Count {
-    /// Steps and batch scripts that ran here with berth.
+    /// Steps and batch scripts that ran with berth.
+    #[strum(serialize = "berth_launches_total")]
     Launches = 0,
     /// Tasks that were bound.
+    #[strum(serialize = "berth_tasks_bound_total")]
     Bound = 1,
     /// Tasks that were left unbound, for whatever reason.
+    #[strum(serialize = "berth_tasks_unbound_total")]
     Unbound = 2,
-    /// Steps and scripts that were refused.
+    /// Steps and batch scripts that were refused.
+    #[strum(serialize = "berth_refused_total")]
     Refused = 3,
     /// Tasks for which the kernel did not have what was planned.
+    #[strum(serialize = "berth_readback_differences_total")]
     Differences = 4,
-    /// Those of the unbound tasks that were launched while berth was switched off.
+    /// Unbound tasks that were launched while berth was switched off.
+    #[strum(serialize = "berth_tasks_unbound_switched_off_total")]
     SwitchedOff = 5,
-    /// Those of the unbound tasks for which a `--binding` failed.
+    /// Unbound tasks for which a --binding failed.
+    #[strum(serialize = "berth_tasks_unbound_binding_failed_total")]
     BindingFailed = 6,
-    /// Steps and scripts that Slurm gave some of the reserved CPUs.
+    /// Steps and batch scripts that Slurm gave some of the reserved CPUs.
+    #[strum(serialize = "berth_reserved_granted_total")]
     ReservedGranted = 7,
-    /// Those of them that have no others, and run there.
+    /// Steps and batch scripts that run on reserved CPUs, because Slurm gave them no others.
+    #[strum(serialize = "berth_reserved_used_total")]
     ReservedUsed = 8,
-    /// Those of the bound tasks that were confined to their CPUs.
+    /// Bound tasks that were confined to their CPUs.
+    #[strum(serialize = "berth_tasks_confined_total")]
     Confined = 9,
-    /// Those of the bound tasks that were to be confined, and are not.
+    /// Bound tasks that should have been confined to their CPUs, and were not.
+    #[strum(serialize = "berth_tasks_not_confined_total")]
     NotConfined = 10,
-    /// Steps and scripts of jobs that are in a pool.
+    /// Steps and batch scripts of jobs that are in a pool.
+    #[strum(serialize = "berth_pool_steps_total")]
     InPool = 11,
-    /// Those that ran outside of their pool, because it or the node's pools were full.
+    /// Steps and batch scripts that ran outside of their pool, because it was full.
+    #[strum(serialize = "berth_pool_full_total")]
     PoolFull = 12,
-    /// Microseconds in which the tasks of a step outside of pools, on a node that has pools, wanted a CPU and none of them had one.
+    /// Seconds in which tasks of a step wanted a CPU and none of them had one: steps that have ended, outside of
+    /// pools, on a node that has pools.
+    #[strum(serialize = "berth_pool_others_waited_seconds_total")]
     OthersWaited = 13,
 }
 

@@ -2,82 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{Count, Metrics};
+use strum::{Display, EnumIter, EnumMessage, IntoEnumIterator};
 
-/// Names and meanings of the counts, in the order of the text.
-const COUNTS: [(Count, &str, &str); 14] = [
-    (
-        Count::Launches,
-        "berth_launches_total",
-        "Steps and batch scripts that ran with berth.",
-    ),
-    (
-        Count::Bound,
-        "berth_tasks_bound_total",
-        "Tasks that were bound.",
-    ),
-    (
-        Count::Unbound,
-        "berth_tasks_unbound_total",
-        "Tasks that were left unbound, for whatever reason.",
-    ),
-    (
-        Count::Refused,
-        "berth_refused_total",
-        "Steps and batch scripts that were refused.",
-    ),
-    (
-        Count::Differences,
-        "berth_readback_differences_total",
-        "Tasks for which the kernel did not have what was planned.",
-    ),
-    (
-        Count::SwitchedOff,
-        "berth_tasks_unbound_switched_off_total",
-        "Unbound tasks that were launched while berth was switched off.",
-    ),
-    (
-        Count::BindingFailed,
-        "berth_tasks_unbound_binding_failed_total",
-        "Unbound tasks for which a --binding failed.",
-    ),
-    (
-        Count::ReservedGranted,
-        "berth_reserved_granted_total",
-        "Steps and batch scripts that Slurm gave some of the reserved CPUs.",
-    ),
-    (
-        Count::ReservedUsed,
-        "berth_reserved_used_total",
-        "Steps and batch scripts that run on reserved CPUs, because Slurm gave them no others.",
-    ),
-    (
-        Count::Confined,
-        "berth_tasks_confined_total",
-        "Bound tasks that were confined to their CPUs.",
-    ),
-    (
-        Count::NotConfined,
-        "berth_tasks_not_confined_total",
-        "Bound tasks that should have been confined to their CPUs, and were not.",
-    ),
-    (
-        Count::InPool,
-        "berth_pool_steps_total",
-        "Steps and batch scripts of jobs that are in a pool.",
-    ),
-    (
-        Count::PoolFull,
-        "berth_pool_full_total",
-        "Steps and batch scripts that ran outside of their pool, because it was full.",
-    ),
-    (
-        Count::OthersWaited,
-        "berth_pool_others_waited_seconds_total",
-        "Seconds in which tasks of a step wanted a CPU and none of them had one: steps that have ended, outside of pools, \
-         on a node that has pools.",
-    ),
-];
+use super::{Count, Metrics};
 
 /// Names and meanings of the counts of a pool, in the order of the text.
 const POOL_COUNTS: [(&str, &str); 4] = [
@@ -97,7 +24,8 @@ const POOL_COUNTS: [(&str, &str); 4] = [
 ];
 
 /// The state of berth on a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumIter)]
+#[strum(serialize_all = "lowercase")]
 pub enum State {
     /// It works.
     #[default]
@@ -106,16 +34,6 @@ pub enum State {
     Inert,
     /// An administrator has switched it off.
     Off,
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Working => "working",
-            Self::Inert => "inert",
-            Self::Off => "off",
-        })
-    }
 }
 
 /// The facts about a node beside its counts.
@@ -160,7 +78,7 @@ fn write_facts(text: &mut String, nodes: &[(Facts, Metrics)]) -> fmt::Result {
     let help = "1 for the state of berth on this node.";
     describe(text, "berth_state", help, "gauge")?;
     for (facts, _) in nodes {
-        for state in [State::Working, State::Inert, State::Off] {
+        for state in State::iter() {
             let (node, is_it) = (escaped(&facts.node), u8::from(state == facts.state));
             writeln!(
                 text,
@@ -172,8 +90,11 @@ fn write_facts(text: &mut String, nodes: &[(Facts, Metrics)]) -> fmt::Result {
 }
 
 fn write_counts(text: &mut String, nodes: &[(Facts, Metrics)]) -> fmt::Result {
-    for (count, name, help) in COUNTS {
-        describe(text, name, help, "counter")?;
+    for count in Count::iter() {
+        let name: &str = count.into();
+        // A comment of several lines is one text.
+        let help = count.get_documentation().unwrap_or_default();
+        describe(text, name, help.replace('\n', " ").trim_end(), "counter")?;
         for (facts, metrics) in nodes {
             let (node, value) = (escaped(&facts.node), shown(name, metrics.get(count)));
             writeln!(text, "{name}{{node=\"{node}\"}} {value}")?;

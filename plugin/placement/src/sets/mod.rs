@@ -13,4 +13,4 @@ pub mod nearest;
 pub mod nodeset;
 pub mod pu_set;
 #[cfg(feature = "serde")]
-mod travel;
+pub(crate) mod travel;

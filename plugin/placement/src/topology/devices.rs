@@ -4,28 +4,41 @@
 use std::str::FromStr;
 
 use derive_more::Display;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::error::TextError;
 use crate::sets::ids::NumaId;
+#[cfg(feature = "serde")]
+use crate::sets::travel;
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Device {
     /// Its purpose.
     pub kind: DeviceKind,
     /// Its names in the operating system: `nvme0n1`, `ib0` and `mlx5_0`. There may be none.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub names: Vec<String>,
     /// Its function on the PCI bus.
     pub pci: Option<Pci>,
     /// CPUs next to it; all of the machine if it has no place of its own.
+    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
     pub cpus: CpuSet,
     /// The NUMA node next to it, if it is exactly one.
+    #[cfg_attr(feature = "serde", serde(rename = "numa"))]
     pub numa_node: Option<NumaId>,
 }
 
 /// The purpose of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(Serialize, Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum DeviceKind {
     /// GPUs and other accelerators.
     Gpu,
@@ -35,13 +48,16 @@ pub enum DeviceKind {
     Storage,
     /// Anything else, such as the screen of a management controller.
     #[default]
+    #[cfg_attr(feature = "serde", serde(other))]
     Other,
 }
 
 /// A function on the PCI bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Pci {
     /// Its address.
+    #[cfg_attr(feature = "serde", serde(with = "travel::text"))]
     pub address: PciAddress,
     /// Class and subclass: `0302` is a 3D controller.
     pub class: u16,

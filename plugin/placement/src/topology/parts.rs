@@ -1,48 +1,74 @@
 //! The pieces of a machine as a discoverer found them, before they are checked.
 //! In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
 
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
 use crate::sets::cpuset::CpuSet;
 use crate::sets::error::MachineError;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::MAX_DEVICES;
+#[cfg(feature = "serde")]
+use crate::sets::travel;
 use crate::topology::devices::Device;
 use crate::topology::kinds::CoreKind;
 
-/// The pieces of a machine. Only packages are needed; `..Parts::default()` leaves the rest unknown.
+/// The pieces of a machine. Only packages are needed; `..Parts::default()` leaves the rest unknown. The names and the
+/// order of its fields are those of the machine file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Parts {
+    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
+    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    pub allowed: CpuSet,
     /// In slurmd's order. PUs outside every package form one more, the last.
     pub packages: Vec<Package>,
     /// NUMA nodes in OS order, including those without CPUs of their own.
+    #[cfg_attr(feature = "serde", serde(rename = "numa"))]
     pub numa_nodes: Vec<NumaNode>,
+    /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
+    #[cfg_attr(feature = "serde", serde(rename = "l3", with = "travel::lists"))]
+    pub l3_caches: Vec<CpuSet>,
     /// Distances between these nodes, a row for each in the same order; empty if they are unknown. 0 is
     /// a distance that is not known.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub numa_distances: Vec<Vec<u32>>,
-    /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
-    pub l3_caches: Vec<CpuSet>,
-    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
-    pub allowed: CpuSet,
     /// CPUs of each die, in hwloc's order; empty if none is reported.
+    #[cfg_attr(feature = "serde", serde(with = "travel::lists", default))]
     pub dies: Vec<CpuSet>,
     /// CPUs under each L2 cache, in hwloc's order.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "l2", with = "travel::lists", default)
+    )]
     pub l2_caches: Vec<CpuSet>,
     /// CPUs under each L1 data cache, in hwloc's order.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "l1", with = "travel::lists", default)
+    )]
     pub l1_caches: Vec<CpuSet>,
     /// All CPUs in hwloc's logical order of the whole topology; empty if slurmd's order, which
     /// comes from a topology without L1 and L2 caches, is the same.
+    #[cfg_attr(feature = "serde", serde(rename = "order", default))]
     pub whole_order: Vec<CpuId>,
     /// Kinds of cores, slowest first; empty if they are unknown.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub kinds: Vec<CoreKind>,
     /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
+    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
     pub isolated: CpuSet,
     /// CPUs that other software holds for itself by a cgroup outside of Slurm's.
+    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
     pub held: CpuSet,
     /// Devices in PCI order, then those that are not on a PCI bus.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub devices: Vec<Device>,
 }
 
 /// A processor chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(transparent))]
 pub struct Package {
     /// Its cores, in topology order.
     pub cores: Vec<Core>,
@@ -50,6 +76,7 @@ pub struct Package {
 
 /// A core: one or more hardware threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(transparent))]
 pub struct Core {
     /// Kernel numbers of its hardware threads, in topology order.
     pub pus: Vec<CpuId>,
@@ -57,10 +84,12 @@ pub struct Core {
 
 /// Memory with the CPUs near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct NumaNode {
     /// The kernel's number.
     pub id: NumaId,
     /// CPUs near it; empty for a node that has only memory.
+    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
     pub cpus: CpuSet,
 }
 
