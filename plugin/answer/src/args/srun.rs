@@ -219,11 +219,7 @@ const MOST_SHOWN: usize = 80;
 
 /// A value as a message repeats it.
 pub(super) fn cut(value: &str) -> String {
-    let mut cut: String = value.chars().take(MOST_SHOWN).collect();
-    if cut.len() < value.len() {
-        cut.push('…');
-    }
-    text::one_line(&cut).into_owned()
+    text::one_line(&text::cut(value, MOST_SHOWN)).into_owned()
 }
 
 /// A wrong value, in clap's words.
