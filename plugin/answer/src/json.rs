@@ -30,21 +30,29 @@ pub fn write_all(
     format: &str,
     value: &impl Serialize,
 ) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Fields<'a, T> {
-        format: &'a str,
-        version: u32,
-        #[serde(flatten)]
-        value: &'a T,
-    }
-    let version = 1;
-    let fields = Fields {
-        format,
-        version,
-        value,
-    };
-    serde_json::to_writer_pretty(&mut *out, &fields)?;
+    serde_json::to_writer_pretty(&mut *out, &Framed::of(format, value))?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
+}
+
+/// A document of some format, version 1.
+#[derive(Serialize)]
+pub(crate) struct Framed<'a, T> {
+    format: &'a str,
+    version: u32,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+impl<'a, T: Serialize> Framed<'a, T> {
+    /// The document with the fields of `value`.
+    pub(crate) fn of(format: &'a str, value: &'a T) -> Self {
+        let version = 1;
+        Self {
+            format,
+            version,
+            value,
+        }
+    }
 }

@@ -61,11 +61,15 @@ impl Question {
         self.job_read.clone()
     }
 
+    /// That job, if its line could be read.
+    pub(crate) fn job(&self) -> Option<&JobLine> {
+        Some(self.job_read.as_ref()?.as_ref().ok()?)
+    }
+
     /// The batch script that the line of the job submits, as it was read.
     #[must_use]
     pub fn script(&self) -> Option<&Script> {
-        let job = self.job_read.as_ref()?.as_ref().ok()?;
-        Some(&job.script)
+        Some(&self.job()?.script)
     }
 }
 

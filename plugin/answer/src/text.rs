@@ -30,6 +30,15 @@ fn without(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
+/// A text that is cut at a number of letters; a cut is marked.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into(),
+    }
+}
+
 /// The letters at each end of a message that is too long.
 const END: usize = 700;
 

@@ -21,8 +21,6 @@ pub struct Apart {
 /// `berth-topo`, version 1.
 #[derive(Serialize)]
 pub struct Document<'a> {
-    format: &'static str,
-    version: u32,
     /// The text that stands for the machine.
     pub source: &'a str,
     /// Grid Engine's topology string.
@@ -131,8 +129,6 @@ impl<'a> Document<'a> {
             cpus: parents.cpus_of(place.id).iter().map(|cpu| cpu.0).collect(),
         });
         Self {
-            format: "berth-topo",
-            version: 1,
             source,
             m_topology: machine.topology_string(kind),
             m_socket: parents.sockets.len(),

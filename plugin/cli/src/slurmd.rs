@@ -75,10 +75,14 @@ fn is_another(words: &Announcement, start: u64, same_boot: bool) -> bool {
 fn candidates(words: &Announcement) -> Vec<Candidate> {
     let line = words.command_line.iter().map(|word| format!("{word}\0"));
     let line = line.collect::<String>().into_bytes();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| candidate(pid, &line, words))
-        .collect()
+    let found = processes().filter_map(|pid| candidate(pid, &line, words));
+    found.collect()
+}
+
+/// The processes of this host, by number.
+pub(crate) fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
@@ -95,7 +99,7 @@ fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
 
 /// The parent of a process of which every user number is root's: a user who runs a program with
 /// root's rights under slurmd's name keeps his own real number.
-fn parent_of_roots(pid: i32) -> Option<i32> {
+pub(crate) fn parent_of_roots(pid: i32) -> Option<i32> {
     let text = read(&format!("/proc/{pid}/status"), MOST).ok()?;
     let text = String::from_utf8_lossy(&text).into_owned();
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));

@@ -4,7 +4,8 @@
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
-use berth_placement::{Core, CpuSet, NumaNode, Package, Parts};
+use berth_placement::topology::assembly::{self, PlacedNode, PlacedPu};
+use berth_placement::{CpuSet, NumaNode, Package, Parts};
 use hwlocality::Topology;
 use hwlocality::object::types::ObjectType;
 use hwlocality::object::{TopologyObject, TopologyObjectID};
@@ -42,48 +43,18 @@ pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
     })
 }
 
-/// Cores under construction, each with hwloc's identity of the core object.
-type Cores = Vec<(Option<TopologyObjectID>, Core)>;
-
-/// Hardware threads come in topology order, so their cores and packages do too.
 fn packages(topology: &Topology) -> Result<Vec<Package>, DiscoverError> {
-    let mut inside: Vec<(TopologyObjectID, Cores)> = Vec::new();
-    let mut outside = Cores::new();
-    for pu in topology.objects_with_type(ObjectType::PU) {
-        let cpu = CpuId(os_number(pu, "hardware thread")?);
-        let core = ancestor(pu, ObjectType::Core);
-        let Some(package) = ancestor(pu, ObjectType::Package) else {
-            add(&mut outside, core, cpu);
-            continue;
-        };
-        match inside.last_mut() {
-            Some((last, cores)) if *last == package => add(cores, core, cpu),
-            _ => {
-                let mut cores = Cores::new();
-                add(&mut cores, core, cpu);
-                inside.push((package, cores));
-            }
-        }
-    }
-    let mut packages: Vec<Cores> = inside.into_iter().map(|(_, cores)| cores).collect();
-    if !outside.is_empty() {
-        packages.push(outside);
-    }
-    Ok(packages.into_iter().map(to_package).collect())
-}
-
-/// A hardware thread in no core is a core of its own.
-fn add(cores: &mut Cores, core: Option<TopologyObjectID>, cpu: CpuId) {
-    match cores.last_mut() {
-        Some((last, found)) if core.is_some() && *last == core => found.pus.push(cpu),
-        _ => cores.push((core, Core { pus: vec![cpu] })),
-    }
-}
-
-fn to_package(cores: Cores) -> Package {
-    Package {
-        cores: cores.into_iter().map(|(_, core)| core).collect(),
-    }
+    let placed = |pu| {
+        Ok(PlacedPu {
+            cpu: CpuId(os_number(pu, "hardware thread")?),
+            core: ancestor(pu, ObjectType::Core),
+            package: ancestor(pu, ObjectType::Package),
+        })
+    };
+    let pus = topology.objects_with_type(ObjectType::PU).map(placed);
+    Ok(assembly::packages(
+        pus.collect::<Result<Vec<_>, DiscoverError>>()?,
+    ))
 }
 
 fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
@@ -91,32 +62,21 @@ fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
         .map(TopologyObject::global_persistent_index)
 }
 
-/// NUMA nodes in OS order. If hwloc does not know the place of a node that has only memory,
-/// it hangs it under the machine with every CPU. The kernel gives such a node
-/// no CPUs, and so do we. For other nodes hwloc knows the nearest CPUs, which are kept.
+/// NUMA nodes in OS order.
 pub(crate) fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
-    let objects = || topology.objects_with_type(ObjectType::NUMANode);
-    let some_below = objects().any(|object| !is_under_machine(object));
-    let mut nodes = Vec::new();
-    for object in objects() {
-        let cpus = if some_below && is_under_machine(object) {
-            CpuSet::new()
-        } else {
-            cpus_of(object)?
-        };
-        nodes.push(NumaNode {
-            id: NumaId(os_number(object, "NUMA node")?),
-            cpus,
-        });
-    }
-    nodes.sort_by_key(|node| node.id);
-    Ok(nodes)
-}
-
-fn is_under_machine(object: &TopologyObject) -> bool {
-    object
-        .parent()
-        .is_some_and(|parent| parent.object_type() == ObjectType::Machine)
+    let placed = |object: &TopologyObject| {
+        let parent = object.parent().map(TopologyObject::object_type);
+        Ok(PlacedNode {
+            node: NumaNode {
+                id: NumaId(os_number(object, "NUMA node")?),
+                cpus: cpus_of(object)?,
+            },
+            is_under_machine: parent == Some(ObjectType::Machine),
+        })
+    };
+    let objects = topology.objects_with_type(ObjectType::NUMANode);
+    let found = objects.map(placed).collect::<Result<_, DiscoverError>>()?;
+    Ok(assembly::numa_nodes(found))
 }
 
 /// The CPUs of each object of a kind, in hwloc's logical order.

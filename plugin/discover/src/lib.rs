@@ -23,7 +23,7 @@ mod whole;
 
 use berth_host::cgroup::held_by_others;
 use berth_placement::topology::presets::Preset;
-use berth_placement::{CpuSet, Device, Machine, MachineError, Parts};
+use berth_placement::{Device, Machine, MachineError};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
@@ -146,12 +146,6 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     })
 }
 
-/// The CPUs in packages; hwloc leaves out those that are offline.
-fn online(parts: &Parts) -> CpuSet {
-    let cores = parts.packages.iter().flat_map(|package| &package.cores);
-    cores.flat_map(|core| core.pus.iter().copied()).collect()
-}
-
 /// Converts hwloc's view into our own types.
 fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
     let parts = convert::parts(&looks.slurmds)?;
@@ -160,7 +154,7 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
     let all = looks.second(input, &parts).and_then(|mut all| {
         if this_system {
             all.isolated = kernel::isolated();
-            all.held = held_by_others(&online(&all));
+            all.held = held_by_others(&all.pus().collect());
         }
         Ok(Machine::new(all)?)
     });

@@ -2,8 +2,12 @@
 //! a task gets here, so that a dry run on this node answers as slurmd will.
 //! In: the planner's node and slurmd's defaults. Out: a part of `slurmd.json`, read by every user.
 
+use std::sync::Arc;
+
 use berth_placement::request::fixes::Fix;
-use berth_placement::{CpuId, CpuSet, Fixes, Level, Node, Rules, Shape, SiteConfine, SocketKind};
+use berth_placement::{
+    CpuId, CpuSet, Fixes, Level, Machine, Node, Rules, Shape, SiteConfine, SocketKind,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -178,6 +182,13 @@ impl SiteRules {
             cpus_are_cores: counted.cpus_are_cores,
             map: counted.map.iter().copied().map(CpuId).collect(),
         })
+    }
+
+    /// The host as slurmd counts it, if it announced that.
+    #[must_use]
+    pub fn node(&self, machine: Option<Arc<Machine>>) -> Option<Node> {
+        let (shape, socket) = (self.shape()?, self.socket());
+        Some(Node::new(shape, machine, socket, self.rules()))
     }
 }
 

@@ -186,5 +186,7 @@ fn topo(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let machine = node.machine().ok_or("the machine is unknown")?;
     let (kind, apart) = (question.socket_kind(), Apart::default());
     let document = Document::of(&world.source, machine, &[], kind, &apart);
-    Ok(Answer::of(serde_json::to_string_pretty(&document)? + "\n"))
+    let mut out = Vec::new();
+    json::write_all(&mut out, "berth-topo", &document)?;
+    Ok(Answer::of(String::from_utf8(out)?))
 }

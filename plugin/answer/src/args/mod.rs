@@ -16,7 +16,7 @@ use clap::{Args, Command, ValueEnum};
 pub use argument::RequestOptions;
 pub use plan::{Format, OwnedCores, PlanArgs, site_bind};
 pub use srun::{SrunOptions, as_getopt, ignored, in_one_line, one_number, shortened};
-pub(crate) use srun::{has_same_meaning, invalid, quoted, refusal, word};
+pub(crate) use srun::{has_same_meaning, invalid, quoted, refusal, set_on_line, word};
 pub use values::{of as values_of, socket};
 
 /// A release line of Slurm; completions offer the names.

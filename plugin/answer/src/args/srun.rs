@@ -111,23 +111,24 @@ pub fn ignored() -> impl Iterator<Item = String> {
     unused.map(|row| format!("--{}", row.typed()))
 }
 
+/// The value that `NAME=VALUE` before a line's command gives a variable; the last counts.
+pub(crate) fn set_on_line(pairs: &[String], name: &str) -> Option<String> {
+    let mut pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.rfind(|(known, _)| *known == name)?;
+    Some(value.into())
+}
+
 /// The options that srun takes from variables: from the environment where the command runs on the
 /// node, and from those that stand before srun on a line. No option names the file of
 /// `SLURM_HOSTFILE`.
 fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<LineOption> {
-    let of_line = |name: &str| {
-        let mut pairs = on_line.iter().filter_map(|word| word.split_once('='));
-        pairs
-            .rfind(|(known, _)| *known == name)
-            .map(|(_, value)| value.to_string())
-    };
     let of_environment = |name: &str| {
         let counts = standing.is_here || name == berth_srun::options::HOST_FILE;
         counts.then(|| standing.variable(name)).flatten()
     };
     berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
-            let value = of_line(variable).or_else(|| of_environment(variable))?;
+            let value = set_on_line(on_line, variable).or_else(|| of_environment(variable))?;
             Some(LineOption::by_variable(variable, name, &value))
         })
         .collect()
@@ -218,11 +219,7 @@ const MOST_SHOWN: usize = 80;
 
 /// A value as a message repeats it.
 pub(super) fn cut(value: &str) -> String {
-    let mut cut: String = value.chars().take(MOST_SHOWN).collect();
-    if cut.len() < value.len() {
-        cut.push('…');
-    }
-    text::one_line(&cut).into_owned()
+    text::one_line(&text::cut(value, MOST_SHOWN)).into_owned()
 }
 
 /// A wrong value, in clap's words.

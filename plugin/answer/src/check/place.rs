@@ -137,11 +137,6 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// The place that it is for, or assumed nodes.
-    pub(super) fn any_place(&self) -> Option<&Place> {
-        self.place.as_ref().or_else(|| self.roomy())
-    }
-
     /// Assumed nodes with room for nearly everything.
     pub(super) fn roomy(&self) -> Option<&Place> {
         let made = self.roomy.get_or_init(|| {

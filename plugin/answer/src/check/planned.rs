@@ -122,18 +122,14 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
 
 /// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
-    let planned = || {
-        let place = case.around.place.as_ref()?;
-        let args = request(case, place).ok()?;
-        let answer = plan::answer_of_line(&args, &place.node);
-        Some((&place.node, answer, args))
-    };
-    let Some((on, answer, args)) = planned() else {
+    let place = case.around.place.as_ref();
+    let asked = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
+    let Some((args, on)) = asked else {
         return Vec::new();
     };
     // The numbers of a job's CPUs on a shared node are not known.
     let is_unknown = case.is_list() && !case.is_whole();
-    let step = match answer.map_err(|why| why.downcast()) {
+    let step = match plan::answer_of_line(&args, on).map_err(|why| why.downcast()) {
         Ok(step) if !is_unknown => step,
         Err(Ok(why)) => return without_plan(case, *why, is_unknown),
         _ => return Vec::new(),

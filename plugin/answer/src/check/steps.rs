@@ -7,7 +7,7 @@ use super::command::{Command, Kind};
 use super::place::{Place, Surroundings};
 use super::script::{Role, Script, script};
 use super::{planned, rules};
-use crate::plan::{self, PlannedStep, ScriptStep, StepAnswer};
+use crate::plan::{self, JobStep, PlannedStep, StepAnswer};
 use crate::{Failure, Question, World, lines};
 
 /// Plans one request as `berth plan` does, and the steps of the script that its job runs; the body of a loop
@@ -21,13 +21,13 @@ pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Plann
         && let Some(line) = &job.submits
     {
         let steps = steps(line, question, on, world);
-        job.add_steps(steps, question, on);
+        job.take_steps(steps, question);
     }
     Ok(step)
 }
 
 /// The steps of the script that a line of sbatch submits.
-fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<ScriptStep> {
+fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<JobStep> {
     let Some(place) = Place::of(question, on, world) else {
         return Vec::new();
     };
@@ -43,13 +43,14 @@ fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<S
     found
 }
 
-fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<ScriptStep>) {
+fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<JobStep>) {
     let launches = |one: &&Command| matches!(one.kind, Kind::Srun | Kind::Mpirun);
     for command in script.commands.iter().filter(launches) {
-        found.push(ScriptStep {
-            line: command.number,
+        found.push(JobStep {
+            line: Some(command.number),
             text: text(command),
-            request: request(&Case::new(script, command, around)),
+            plan: String::new(),
+            answer: Some(answered(&Case::new(script, command, around))),
         });
     }
     // A job that the script submits is another one.
@@ -64,17 +65,20 @@ fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<ScriptStep>) 
     }
 }
 
-fn request(case: &Case<'_>) -> Result<Box<Question>, StepAnswer> {
+fn answered(case: &Case<'_>) -> StepAnswer {
     if case.command.kind == Kind::Mpirun {
         let why = "mpirun starts its tasks itself; berth plan 'mpirun …' shows where Open MPI's puts them".into();
-        return Err(StepAnswer::NotPlanned { why });
+        return StepAnswer::NotPlanned { why };
     }
     if let Some(wrong) = rules::refused(case).into_iter().next() {
-        return Err(StepAnswer::Refused { why: wrong.found });
+        return StepAnswer::Refused { why: wrong.found };
     }
-    match case.around.place.as_ref() {
-        Some(place) => planned::request(case, place).map(Box::new),
-        None => Err(planned::unknown(case)),
+    let Some(place) = &case.around.place else {
+        return planned::unknown(case);
+    };
+    match planned::request(case, place) {
+        Ok(request) => plan::answered(request, &place.node),
+        Err(answer) => answer,
     }
 }
 

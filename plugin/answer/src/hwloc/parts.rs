@@ -5,123 +5,67 @@
 //! Kinds of cores, slowest first. hwloc ranks them when it reads a file, and so does this.
 //! Source: `hwloc_internal_cpukinds_rank`.
 
-use std::collections::HashMap;
-
 use berth_placement::sets::limits::MAX_INFOS;
-use berth_placement::{Core, CoreKind, CpuId, CpuSet, NumaId, NumaNode, Package, Parts};
+use berth_placement::topology::assembly::{self, PlacedNode, PlacedPu, distances};
+use berth_placement::{CoreKind, CpuId, NumaId, NumaNode, Package, Parts};
 use roxmltree::Node;
 
+use super::NoMachine;
 use super::devices::clean;
 use super::object::Object;
 use super::xml::{children, set};
-use super::{NoMachine, parts};
-
-/// Cores under construction, each with the object's identity.
-type Cores = Vec<(Option<usize>, Core)>;
 
 /// In: the machine through slurmd's filters, and with all objects.
 pub(super) fn of(slurmds: &Object<'_>, whole: &Object<'_>) -> Result<Parts, NoMachine> {
     let allowed = slurmds
         .element
         .map(|element| set(element, "allowed_cpuset"));
-    let packages = packages(slurmds);
-    let cores = packages.iter().flat_map(|package| &package.cores);
-    let order: Vec<CpuId> = cores.flat_map(|core| core.pus.iter().copied()).collect();
-    let known: CpuSet = order.iter().copied().collect();
-    let of = |kind| {
-        let cut = whole
-            .sets(kind)
-            .into_iter()
-            .map(|set| set.intersection(&known));
-        cut.filter(|set| !set.is_empty()).collect()
-    };
     let mut whole_order = Vec::new();
     whole.each("PU", |pu, _| whole_order.push(CpuId(pu.number)));
-    if whole_order == order {
-        whole_order.clear();
-    }
-    Ok(Parts {
-        packages,
-        numa_nodes: numa_nodes(slurmds),
-        l3_caches: slurmds.sets("L3Cache"),
-        allowed: allowed.transpose()?.flatten().unwrap_or(known.clone()),
-        dies: of("Die"),
-        l2_caches: of("L2Cache"),
-        l1_caches: of("L1Cache"),
+    let whole = Parts {
+        dies: whole.sets("Die"),
+        l2_caches: whole.sets("L2Cache"),
+        l1_caches: whole.sets("L1Cache"),
         whole_order,
         ..Parts::default()
-    })
+    };
+    let mut parts = Parts {
+        packages: packages(slurmds),
+        numa_nodes: numa_nodes(slurmds),
+        l3_caches: slurmds.sets("L3Cache"),
+        ..Parts::default()
+    };
+    let all = || parts.pus().collect();
+    parts.allowed = allowed.transpose()?.flatten().unwrap_or_else(all);
+    Ok(parts.with_whole(whole))
 }
 
-/// Hardware threads come in topology order, so their cores and packages do too.
 fn packages(machine: &Object<'_>) -> Vec<Package> {
-    let mut inside: Vec<(usize, Cores)> = Vec::new();
-    let mut outside = Cores::new();
+    let mut pus = Vec::new();
     machine.each("PU", |pu, above| {
         let nearest = |kind| above.iter().rev().find(|object| object.kind == kind);
-        let core = nearest("Core").map(|core| core.id);
-        let cpu = CpuId(pu.number);
-        match nearest("Package").map(|package| package.id) {
-            None => add(&mut outside, core, cpu),
-            Some(package) => match inside.last_mut() {
-                Some((last, cores)) if *last == package => add(cores, core, cpu),
-                _ => {
-                    let mut cores = Cores::new();
-                    add(&mut cores, core, cpu);
-                    inside.push((package, cores));
-                }
-            },
-        }
+        let number = |kind| nearest(kind).map(|object| object.id as u64);
+        pus.push(PlacedPu {
+            cpu: CpuId(pu.number),
+            core: number("Core"),
+            package: number("Package"),
+        });
     });
-    let mut packages: Vec<_> = inside
-        .into_iter()
-        .map(|(_, cores)| package(cores))
-        .collect();
-    if !outside.is_empty() {
-        packages.push(package(outside));
-    }
-    packages
+    assembly::packages(pus)
 }
 
-/// A hardware thread in no core is a core of its own.
-fn add(cores: &mut Cores, core: Option<usize>, cpu: CpuId) {
-    match cores.last_mut() {
-        Some((last, found)) if core.is_some() && *last == core => found.pus.push(cpu),
-        _ => cores.push((core, Core { pus: vec![cpu] })),
-    }
-}
-
-fn package(cores: Cores) -> Package {
-    Package {
-        cores: cores.into_iter().map(|(_, core)| core).collect(),
-    }
-}
-
-/// NUMA nodes in the kernel's order. A node that has only memory, and whose place is unknown, hangs under the machine with
-/// every CPU; it has none of its own.
 fn numa_nodes(machine: &Object<'_>) -> Vec<NumaNode> {
     let mut found = Vec::new();
     machine.each("NUMANode", |object, above| {
-        let is_under_machine = above.last().is_some_and(|above| above.kind == "Machine");
-        found.push((object, is_under_machine));
+        found.push(PlacedNode {
+            node: NumaNode {
+                id: NumaId(object.number),
+                cpus: object.cpus.clone(),
+            },
+            is_under_machine: above.last().is_some_and(|above| above.kind == "Machine"),
+        });
     });
-    let some_below = found.iter().any(|(_, is_under_machine)| !is_under_machine);
-    let node = |(object, is_under_machine): (&Object<'_>, bool)| NumaNode {
-        id: NumaId(object.number),
-        cpus: match some_below && is_under_machine {
-            true => CpuSet::new(),
-            false => object.cpus.clone(),
-        },
-    };
-    let mut nodes: Vec<_> = found.into_iter().map(node).collect();
-    nodes.sort_by_key(|node| node.id);
-    nodes
-}
-
-/// All CPUs.
-pub(super) fn cpus(parts: &Parts) -> CpuSet {
-    let cores = parts.packages.iter().flat_map(|package| &package.cores);
-    cores.flat_map(|core| core.pus.iter().copied()).collect()
+    assembly::numa_nodes(found)
 }
 
 /// hwloc's bit of a matrix that means latency (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).
@@ -139,21 +83,8 @@ pub(super) fn of_numa<'a>(topology: Node<'a, 'a>, nodes: &[NumaNode]) -> Vec<Vec
     let Some(matrix) = children(topology, "distances2").find(is_it) else {
         return Vec::new();
     };
-    let ids = numbers(matrix, "indexes");
-    let values = numbers(matrix, "u64values");
-    let at: HashMap<u64, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-    let entry = |one: &NumaNode, other: &NumaNode| {
-        let place = |node: &NumaNode| at.get(&node.id.0.into());
-        let found = values.get(place(one)? * ids.len() + place(other)?);
-        found.map(|distance| u32::try_from(*distance).unwrap_or(u32::MAX - 1))
-    };
-    let row = |one| {
-        nodes
-            .iter()
-            .map(|other| entry(one, other).unwrap_or(0))
-            .collect()
-    };
-    nodes.iter().map(row).collect()
+    let ids: Vec<_> = numbers(matrix, "indexes").into_iter().map(Some).collect();
+    distances(nodes, &ids, &numbers(matrix, "u64values"))
 }
 
 /// The numbers of all elements of this name; hwloc writes some in each.
@@ -165,7 +96,7 @@ fn numbers<'a>(matrix: Node<'a, 'a>, name: &str) -> Vec<u64> {
 
 /// The kinds of a file, with CPUs of the machine.
 pub(super) fn kinds<'a>(topology: Node<'a, 'a>, parts: &Parts) -> Result<Vec<CoreKind>, NoMachine> {
-    let known = parts::cpus(parts);
+    let known = parts.pus().collect();
     let mut found = Vec::new();
     let mut forced = Vec::new();
     for node in children(topology, "cpukind") {

@@ -58,15 +58,20 @@ impl JobLine {
 
     /// The variables that its command takes options from.
     pub(crate) fn variables(&self) -> Option<Fact> {
-        let pair = |given: &LineOption| {
-            let value = given.value.as_deref().unwrap_or_default();
-            Some(format!("{}={value}", given.variable.as_ref()?))
-        };
-        let pairs: Vec<_> = self.options.iter().filter_map(pair).collect();
+        let pairs = by_variables(&self.options);
         let source = format!("variables that {} reads", self.program.name());
         let found = || Fact::new("options", pairs.join(" "), By::Found, source);
         (!pairs.is_empty()).then(found)
     }
+}
+
+/// `NAME=VALUE` of each option that a variable gives.
+pub(crate) fn by_variables(options: &[LineOption]) -> Vec<String> {
+    let pair = |given: &LineOption| {
+        let value = given.value.as_deref().unwrap_or_default();
+        Some(format!("{}={value}", given.variable.as_ref()?))
+    };
+    options.iter().filter_map(pair).collect()
 }
 
 /// Reads a line. `variable` has the variables that its command finds.

@@ -198,12 +198,7 @@ fn candidates(of: Answered<'_>) -> Vec<Candidate> {
             let binding = (vec![("binding", amount)], vec![Effect::Served]);
             (most > 0).then_some(binding).into_iter().collect()
         }
-        Rule::CpusetFailed
-        | Rule::Binding(_)
-        | Rule::Share(..)
-        | Rule::Near(_)
-        | Rule::Narrowed(..)
-        | Rule::Batch => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

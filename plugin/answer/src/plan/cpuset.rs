@@ -17,11 +17,12 @@ use crate::lines::NoAnswer;
 impl Question {
     /// The cpuset that the request and its partition ask for.
     pub fn effective_cpuset(&self) -> Option<StepCpuset> {
+        let (ncpus, job_nodes) = self.ncpus_and_nodes();
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
-                is_count_typed: self.types_ncpus() || asked.ncpus != self.ncpus_of_line(),
+                is_count_typed: self.types_ncpus() || asked.ncpus != ncpus,
                 asked,
-                job_nodes: self.least_nodes(),
+                job_nodes,
             })),
             asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
             CpusetRequest::None => None,
@@ -38,16 +39,15 @@ impl Question {
 
     /// The number of CPUs on each node that the submitting command would write into the request.
     pub(super) fn ncpus_of_line(&self) -> Option<u32> {
-        match self.job_line().and_then(Result::ok) {
-            Some(job) => ncpus_and_nodes(&job.wanted.options).0,
-            None => ncpus(&self.srun),
-        }
+        self.ncpus_and_nodes().0
     }
 
-    fn least_nodes(&self) -> u32 {
-        match self.job_line().and_then(Result::ok) {
-            Some(job) => ncpus_and_nodes(&job.wanted.options).1,
-            None => self.srun.nodes.map_or(1, |nodes| nodes.least),
+    /// That number, and the least number of nodes.
+    fn ncpus_and_nodes(&self) -> (Option<u32>, u32) {
+        let least = || self.srun.nodes.map_or(1, |nodes| nodes.least);
+        match self.job() {
+            Some(job) => ncpus_and_nodes(&job.wanted.options),
+            None => (ncpus(&self.srun), least()),
         }
     }
 

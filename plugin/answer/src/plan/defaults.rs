@@ -8,7 +8,7 @@ use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
 use berth_srun::{Config, LineOption};
 
-use crate::args::SrunOptions;
+use crate::args::{SrunOptions, set_on_line};
 use crate::lines::job::JobLine;
 use crate::question::{ByDefault, DefaultSource, Question};
 use crate::world::LIVE;
@@ -90,17 +90,10 @@ impl Question {
 
     /// A variable before the line's command, or of the environment where the line would be typed.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        let mut pairs = self.line_variables.iter();
-        let on_line = pairs.rfind(|pair| {
-            let known = pair.split_once('=').map(|(known, _)| known);
-            known == Some(name)
-        });
         let is_live = self.machine == LIVE && self.cluster.as_deref() == Some(LIVE);
         let counts = self.standing.is_here || is_live;
-        match on_line.and_then(|pair| pair.split_once('=')) {
-            Some((_, value)) => Some(value.into()),
-            None => counts.then(|| self.standing.variable(name)).flatten(),
-        }
+        let around = || self.standing.variable(name).filter(|_| counts);
+        set_on_line(&self.line_variables, name).or_else(around)
     }
 
     /// The `--binding` for a batch script; the site's default is for steps alone.

@@ -168,15 +168,7 @@ fn why_all(ask: &Request, rule: &Rule) -> Option<String> {
         Rule::BindingFailed => {
             "the --binding or --near cannot be served, and it is not strict".into()
         }
-        Rule::Unbound { whole: true }
-        | Rule::Asked(_)
-        | Rule::Level { .. }
-        | Rule::Binding(_)
-        | Rule::Near(_)
-        | Rule::Share(..)
-        | Rule::Mapped(_)
-        | Rule::Narrowed(..)
-        | Rule::Batch => return None,
+        _ => return None,
     })
 }
 

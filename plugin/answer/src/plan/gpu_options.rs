@@ -4,7 +4,7 @@
 use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
 use berth_placement::request::gres_closest::GpuTasks;
 use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node, counted};
-use berth_srun::Release;
+use berth_srun::{LineOption, Release};
 
 use super::controller::uses_controller;
 use super::step::{Answered, Planned};
@@ -38,16 +38,12 @@ struct Options(Vec<(&'static str, String)>);
 
 impl Options {
     /// Those of the request; its job passes the others on.
-    fn named(args: &Question, names: &[&'static str]) -> Self {
-        let own = args.srun.options();
-        let job = args.job_line().and_then(Result::ok);
-        let of_job = job.map(|job| job.options.clone()).unwrap_or_default();
+    fn named<'a>(args: &'a Question, names: &[&'static str]) -> Self {
         let value = |name: &'static str| {
-            let typed = own.iter().rfind(|kept| kept.name == name);
-            let typed = typed.map(|kept| kept.value.clone());
-            let passed = || of_job.iter().rfind(|given| given.name == name);
-            let found = typed.or_else(|| passed().map(|given| given.value.clone()))?;
-            Some((name, found.unwrap_or_default()))
+            let last = |all: &'a [LineOption]| all.iter().rfind(|one| one.name == name);
+            let own = last(args.srun.options());
+            let found = own.or_else(|| last(&args.job()?.options))?;
+            Some((name, found.value.clone().unwrap_or_default()))
         };
         Self(names.iter().copied().filter_map(value).collect())
     }

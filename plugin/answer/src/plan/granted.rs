@@ -10,6 +10,7 @@ use super::request::request;
 use super::site;
 use super::step::{NodePart, PlannedStep, Plans, refused};
 use crate::lines::NoAnswer;
+use crate::lines::job::JobLine;
 use crate::parents::gpus;
 use crate::world::GpusOfJob;
 use crate::{By, Fact, Failure, Question};
@@ -45,8 +46,7 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
         return Err(NoAnswer::Refused(why).into());
     }
     let mut facts = site::facts(args)?;
-    let job = args.job_line().and_then(Result::ok);
-    facts.extend(job.and_then(|job| job.variables()));
+    facts.extend(args.job().and_then(JobLine::variables));
     let allocation = beside_reserved(args, granted.fact);
     let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();
     let plans = of_parts(args, on, &granted.nodes, &gres.flatten());

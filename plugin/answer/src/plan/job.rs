@@ -182,16 +182,6 @@ fn script(script: &Script) -> Option<Fact> {
     }
 }
 
-/// A step of a script, as it is read there.
-pub(crate) struct ScriptStep {
-    /// Its line in the script, from 1.
-    pub line: usize,
-    /// Its words.
-    pub text: String,
-    /// What it asks for, or why that is not planned.
-    pub request: Result<Box<Question>, StepAnswer>,
-}
-
 /// The variables before the line of a job, which its command passes on to the steps.
 fn passed(args: &Question) -> String {
     let passed = args.line_variables.iter();
@@ -209,23 +199,17 @@ fn command(args: &Question, line: &str, step: &str) -> String {
 }
 
 impl PlannedJob {
-    /// Plans the steps of its script.
-    pub(crate) fn add_steps(&mut self, found: Vec<ScriptStep>, args: &Question, on: &Node) {
-        let step = |step: ScriptStep| JobStep {
-            plan: command(args, &self.line, &step.text),
-            line: Some(step.line),
-            text: step.text,
-            answer: Some(answered(step.request, on)),
-        };
-        self.steps = found.into_iter().map(step).collect();
+    /// Takes the steps of its script, each with the command that plans it alone.
+    pub(crate) fn take_steps(&mut self, steps: Vec<JobStep>, args: &Question) {
+        self.steps = steps;
+        for step in &mut self.steps {
+            step.plan = command(args, &self.line, &step.text);
+        }
     }
 }
 
-fn answered(request: Result<Box<Question>, StepAnswer>, on: &Node) -> StepAnswer {
-    let args = match request {
-        Ok(args) => *args,
-        Err(answer) => return answer,
-    };
+/// What becomes of a step of a script.
+pub(crate) fn answered(args: Question, on: &Node) -> StepAnswer {
     let failure = match answer_of_line(&args, on) {
         Ok(step) => {
             return StepAnswer::Planned {

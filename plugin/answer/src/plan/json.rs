@@ -15,17 +15,17 @@ use super::devices::{self, DeviceJson, Variables};
 use super::owns::listed;
 use super::step::{Answered, Planned, PlannedJob, PlannedStep, Task};
 use super::{explain, gpu_options};
+use crate::json::{self, Framed};
 use crate::parents::{Parents, gpus};
 use crate::plan::{bound_to, notes};
 use crate::world::LIVE;
 use crate::{Fact, Failure, Question};
 
+const FORMAT: &str = "berth-plan";
+
 /// The whole answer.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// `berth-plan`
-    format: &'static str,
-    version: u32,
     machine: MachineJson<'a>,
     allocation: String,
     /// The facts behind the answer, each with its source.
@@ -222,9 +222,7 @@ pub(super) fn allocation(step: &PlannedStep) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut *out, &document(of))?;
-    writeln!(out)?;
-    Ok(())
+    json::write_all(out, FORMAT, &document(of))
 }
 
 /// The JSON document of an answer on one line.
@@ -232,23 +230,13 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
 /// # Errors
 /// None that is known: every part can be written as JSON.
 pub fn line(of: Answered<'_>) -> Result<String, Failure> {
-    Ok(serde_json::to_string(&document(of))?)
+    Ok(serde_json::to_string(&Framed::of(FORMAT, &document(of)))?)
 }
 
 /// The line of a file's answer for a request without a plan.
 pub fn no_plan(why: &str) -> String {
-    #[derive(Serialize)]
-    struct NoPlan<'a> {
-        format: &'static str,
-        version: u32,
-        error: &'a str,
-    }
-    let none = NoPlan {
-        format: "berth-plan",
-        version: 1,
-        error: why,
-    };
-    serde_json::to_string(&none).unwrap_or_default()
+    let error = BTreeMap::from([("error", why)]);
+    serde_json::to_string(&Framed::of(FORMAT, &error)).unwrap_or_default()
 }
 
 fn document(of: Answered<'_>) -> Document<'_> {
@@ -258,8 +246,6 @@ fn document(of: Answered<'_>) -> Document<'_> {
     let plans = || step.plans();
     let explained = args.explain.then_some(of);
     Document {
-        format: "berth-plan",
-        version: 1,
         machine: MachineJson::of(args, on),
         allocation: allocation(step),
         assumed: &step.facts,

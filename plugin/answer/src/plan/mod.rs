@@ -40,13 +40,13 @@ pub use change::{Added, shared, spelled, typed_with, with};
 pub use controller::{job_refused, uses_controller};
 pub use explain::write as explain;
 pub use for_programs::{no_line, one_line};
-pub(crate) use job::ScriptStep;
+pub(crate) use job::answered;
 pub use notes::gives_way;
 pub use pool::most_of_pools;
 pub use request::node;
 pub use score::write as score;
-pub(crate) use step::StepAnswer;
 pub use step::{Answered, Planned, PlannedStep};
+pub(crate) use step::{JobStep, StepAnswer};
 pub use submission::job_cpus;
 
 /// Said of a script where a format has room for one step.

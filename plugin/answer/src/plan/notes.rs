@@ -12,14 +12,12 @@ use crate::{Question, text};
 
 /// One note for all of a request and of the job around it, and one if their plugin binds tasks.
 pub(super) fn notes(args: &Question) -> Vec<String> {
-    let job = args.job_line().and_then(Result::ok);
-    let of_job = job.into_iter().flat_map(|job| job.foreign.clone());
-    let mut all = args.request.foreign.clone();
-    all.extend(of_job);
+    let of_job = args.job().into_iter().flat_map(|job| &job.foreign);
+    let all: Vec<_> = args.request.foreign.iter().chain(of_job).collect();
     let Some(first) = all.first() else {
         return Vec::new();
     };
-    let names: Vec<_> = all.iter().map(shown).collect();
+    let names: Vec<_> = all.iter().map(|one| shown(one)).collect();
     let mut notes = vec![match all.len() {
         1 => format!("{}, which this plan passes over", named(first, &names[0])),
         _ => format!(
@@ -39,8 +37,7 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
 
 /// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
 pub(super) fn of_nodes(args: &Question) -> Option<String> {
-    let job = args.job_line().and_then(Result::ok);
-    let of_job = job.iter().flat_map(|job| &job.options);
+    let of_job = args.job().into_iter().flat_map(|job| &job.options);
     let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
     let all = of_job
         .chain(own)

@@ -60,8 +60,9 @@ pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
 
 /// The note if cores that a job specialises are not left free here.
 pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
-    let job = args.job_line().and_then(Result::ok);
-    let of_job = job.is_some_and(|job| job.wanted.options.core_spec.is_given());
+    let of_job = args
+        .job()
+        .is_some_and(|job| job.wanted.options.core_spec.is_given());
     if !args.srun.core_spec.is_given() && !of_job {
         return None;
     }

@@ -4,11 +4,11 @@
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
 use berth_site::rules::socket_name;
 use berth_site::settings::Settings;
-use berth_srun::LineOption;
 use berth_srun::conf::{BindFrom, Config};
 
 use super::wishes::cpu_bind;
 use crate::args::{SiteNodes, site_bind};
+use crate::lines::job::by_variables;
 use crate::question::{ByDefault, DefaultSource, Question};
 use crate::{By, Fact, Failure};
 
@@ -255,11 +255,7 @@ fn of_others(args: &Question, rules: &Rules) -> [Option<Word>; 6] {
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
 fn variables(args: &Question) -> Vec<Fact> {
-    let pair = |kept: &LineOption| {
-        let value = kept.value.as_deref().unwrap_or_default();
-        Some(format!("{}={value}", kept.variable.as_ref()?))
-    };
-    let mut pairs: Vec<_> = args.srun.options().iter().filter_map(pair).collect();
+    let mut pairs = by_variables(args.srun.options());
     let mut facts = Vec::new();
     for ByDefault { by, own, text } in &args.defaults {
         match by {

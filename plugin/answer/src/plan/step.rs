@@ -208,14 +208,14 @@ pub(super) struct PlannedJobNode {
 
 /// A step, and the command that plans it.
 #[derive(Serialize)]
-pub(super) struct JobStep {
+pub(crate) struct JobStep {
     /// Its line in the script, from 1; none where there is no script.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<usize>,
-    pub(super) text: String,
-    pub(super) plan: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) text: String,
+    pub(crate) plan: String,
     #[serde(flatten)]
-    pub(super) answer: Option<StepAnswer>,
+    pub(crate) answer: Option<StepAnswer>,
 }
 
 /// What becomes of a step.

@@ -45,7 +45,7 @@ impl Question {
     fn line_words(&self) -> Option<(Program, Words)> {
         let (program, mut given) = match self.only_job {
             true => {
-                let job = self.job_line()?.ok()?;
+                let job = self.job()?;
                 (job.program, job.options.clone())
             }
             false => (Program::Srun, own_options(self)),
@@ -120,8 +120,9 @@ impl Question {
     /// Of the CPUs of the job's cores those whose threads it uses.
     fn usable(&self, cpus: u32, on: &Node) -> u32 {
         let each = on.shape().threads.max(1);
-        let job = self.job_line().and_then(Result::ok);
-        let used = job.and_then(|job| job.wanted.options.threads_per_core);
+        let used = self
+            .job()
+            .and_then(|job| job.wanted.options.threads_per_core);
         match used.filter(|used| *used < each) {
             Some(used) => cpus / each * used,
             None => cpus,

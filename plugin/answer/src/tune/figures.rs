@@ -237,12 +237,7 @@ impl Planner<'_, '_> {
             line: line.text(),
             typed: line.clone(),
             change,
-            alike: Vec::new(),
-            refused: None,
-            cpus: Vec::new(),
-            notes: Vec::new(),
-            figures: None,
-            placement: None,
+            ..Candidate::default()
         };
         match planned {
             _ if !self.is_planned => {}

@@ -48,7 +48,7 @@ impl Typed {
 }
 
 /// A line taken apart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TunedLine {
     /// Assignments, `NAME=VALUE`.
     pub variables: Vec<String>,

@@ -41,6 +41,7 @@ pub struct Request<'a> {
 }
 
 /// One line that is compared.
+#[derive(Default)]
 pub struct Candidate {
     /// As it is typed, with its variables.
     pub line: String,

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use berth_answer::world::BerthNode;
 use berth_host::job_cgroup::Confined;
 use berth_host::job_files::{Gres, NodeFacts};
 use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
@@ -38,7 +37,7 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
         is_kept,
         facts: cache.facts(job.id).filter(|facts| facts.uid == job.uid),
         confined: here::job::confined().filter(|found| found.job == job.id),
-        node: node.as_deref().and_then(counted),
+        node: node.and_then(|node| node.rules.as_ref()?.node(node.machine.clone())),
     };
     let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();
     let tasks = task_counts(&job, &cpu_counts);
@@ -194,17 +193,6 @@ impl Local {
         host.cpus = by_cgroup.or_else(by_machine).unwrap_or_default();
         host
     }
-}
-
-/// The node as slurmd counts it, if it has announced that.
-fn counted(here: &BerthNode) -> Option<Node> {
-    let rules = here.rules.as_ref()?;
-    Some(Node::new(
-        rules.shape()?,
-        here.machine.clone(),
-        rules.socket(),
-        rules.rules(),
-    ))
 }
 
 /// The CPUs of these cores.

@@ -77,7 +77,8 @@ pub(super) fn gpus(job: &OwnJob, node: Option<&BerthNode>) -> Result<GpusOfJob, 
         .ok_or_else(|| format!("job {} has no cores on this node", job.id))
 }
 
-fn number(name: &str) -> Option<u32> {
+/// The number that a variable has.
+pub(crate) fn number(name: &str) -> Option<u32> {
     std::env::var(name).ok()?.parse().ok()
 }
 

@@ -13,6 +13,7 @@ use berth_host::state::DEFAULT_BASE;
 use berth_host::{announcement, kernel_text, machine_file};
 
 use crate::Failure;
+use crate::slurmd::{parent_of_roots, processes};
 
 pub(crate) use berth_host::plugstack::line;
 
@@ -52,12 +53,10 @@ pub(super) fn confs() -> impl Iterator<Item = PathBuf> {
 
 /// The slurm.conf of each slurmd of root's that runs here, as its command line gives it.
 fn of_slurmds() -> Vec<PathBuf> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let found = processes.filter_map(|entry| {
-        let path = entry.path();
-        let name = kernel_text::read(path.join("comm")).ok()?;
-        (is_slurmd(name.trim_end()) && is_roots(&path)).then_some(())?;
-        of_command_line(&fs::read(path.join("cmdline")).ok()?)
+    let found = processes().filter_map(|pid| {
+        let name = kernel_text::read(format!("/proc/{pid}/comm")).ok()?;
+        parent_of_roots(pid).filter(|_| is_slurmd(name.trim_end()))?;
+        of_command_line(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)
     });
     let mut found: Vec<_> = found.collect();
     found.sort();
@@ -68,13 +67,6 @@ fn of_slurmds() -> Vec<PathBuf> {
 /// Debian calls the file `slurmd-wlm`.
 fn is_slurmd(name: &str) -> bool {
     name == "slurmd" || name.starts_with("slurmd-")
-}
-
-/// Any user can name a process as he likes; only root's count.
-fn is_roots(process: &Path) -> bool {
-    let status = kernel_text::read(process.join("status")).unwrap_or_default();
-    let numbers = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    numbers.is_some_and(|numbers| numbers.split_whitespace().all(|number| number == "0"))
 }
 
 /// `slurmd -f FILE -N node`

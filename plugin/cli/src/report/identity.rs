@@ -7,6 +7,8 @@ use std::io::Read;
 
 use berth_srun::node_counts::each_node;
 
+use crate::here::job::number;
+
 /// More than an environment has.
 const MOST_ENVIRONMENT: u64 = 4 << 20;
 
@@ -52,10 +54,6 @@ impl Identity {
             is_slurms,
         }
     }
-}
-
-fn number(name: &str) -> Option<u32> {
-    var(name).ok()?.parse().ok()
 }
 
 /// An mpirun's own variables come first: inside a step it passes Slurm's on as they are.

@@ -2,6 +2,7 @@
 
 use std::env::var;
 
+use berth_answer::text::cut;
 use berth_host::affinity::affinity_from_status;
 use berth_host::kernel_text;
 use berth_host::mempolicy::{self, Kind};
@@ -153,14 +154,6 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
 fn one_by_one(threads: &[CpuSet]) -> String {
     let lists: Vec<_> = threads.iter().map(ToString::to_string).collect();
     lists.join(" ")
-}
-
-/// A text that is cut at a number of letters; a cut is marked.
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.into(),
-    }
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -165,15 +165,9 @@ impl Room {
 /// hardware threads, or cores where slurmd counts cores.
 fn radii(machine: &Machine, free: &CpuSet, words: &Announcement) -> Vec<u32> {
     let rules = words.site_rules().unwrap_or_default();
-    let node = match rules.shape() {
-        Some(shape) => Node::new(
-            shape,
-            Some(machine.clone().into()),
-            rules.socket(),
-            rules.rules(),
-        ),
-        None => Node::of(machine.clone(), rules.socket(), rules.rules()),
-    };
+    let counted = rules.node(Some(machine.clone().into()));
+    let as_found = || Node::of(machine.clone(), rules.socket(), rules.rules());
+    let node = counted.unwrap_or_else(as_found);
     (0..RADII)
         .map(|radius| most_of_radius(&node, free, radius))
         .collect()

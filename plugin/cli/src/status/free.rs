@@ -9,6 +9,7 @@ use nix::unistd::Uid;
 
 use super::MOST;
 use crate::Failure;
+use crate::slurmd::processes;
 
 /// The free CPUs.
 ///
@@ -49,11 +50,6 @@ fn in_cgroups(node: &str) -> Result<CpuSet, Failure> {
         used.insert_all(&cpus.map_err(|why| why.to_string())?);
     }
     Ok(used)
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The CPUs in the ledger. Root alone reads it; everybody reads which cores are in use.

@@ -60,8 +60,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         }
         TopoFormat::Svg => out.write_all(picture(&found, kind, offline).as_bytes())?,
         TopoFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &document(&found, kind, &apart))?;
-            writeln!(out)?;
+            json::write_all(&mut out, "berth-topo", &document(&found, kind, &apart))?;
         }
     }
     out.flush()?;

@@ -1,5 +1,6 @@
 //! The node: its hardware as a tree, and as slurmd counts it.
 
+pub mod assembly;
 pub mod devices;
 pub mod distance;
 pub mod domains;

@@ -52,7 +52,10 @@ pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     (threads > cpus && !is_unsure(case)).then(|| {
         let finding = case.warning(
             "openmp-threads",
-            format!("OMP_NUM_THREADS={threads} with {}", of_cpus(case, cpus)),
+            match case.is_list() {
+                true => format!("OMP_NUM_THREADS={threads} with {cpus} CPUs in a mask"),
+                false => format!("OMP_NUM_THREADS={threads} with -c {cpus}"),
+            },
             match is_given || case.is_list() {
                 true => "each task has fewer CPUs than threads",
                 false => {
@@ -88,13 +91,6 @@ fn is_unsure(case: &Case<'_>) -> bool {
 pub(in crate::check) fn threads_of_level(case: &Case<'_>) -> Option<u32> {
     let threads = threads(case)??;
     (threads > 1 && is_level_of_whole_node(case) && !is_unsure(case)).then_some(threads)
-}
-
-fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
-    match case.is_list() {
-        true => format!("{cpus} CPUs in a mask"),
-        false => format!("-c {cpus}"),
-    }
 }
 
 /// `-c` where it stands: on the step, else on the job, which must have the CPUs first.

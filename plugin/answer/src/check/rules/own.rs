@@ -67,7 +67,9 @@ pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
 /// A `--cpu-bind` beside an option that chooses the CPUs, of which one gives way.
 pub(super) fn gives_way(case: &Case<'_>) -> Option<Finding> {
     case.command.option("cpu-bind")?;
-    let request = planned::request(case, case.around.any_place()?).ok()?;
+    let place = case.around.place.as_ref();
+    let place = place.or_else(|| case.around.roomy())?;
+    let request = planned::request(case, place).ok()?;
     let one = plan::gives_way(&request)?;
     let [level, none] = match one.option {
         "binding" => ["binding-and-level", "binding-and-none"],

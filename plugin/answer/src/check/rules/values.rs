@@ -19,7 +19,10 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
         read.err().map(|why| first_line(&why))
     });
     let wrong_own = wrong_own
-        .or_else(|| wrong_mapping(case))
+        .or_else(|| {
+            let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
+            Some(first_line(&why.to_string()))
+        })
         .or_else(|| two_names(case));
     if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
@@ -51,12 +54,6 @@ fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
     let is_sign = |letter: char| letter.is_ascii_digit() || ":-.".contains(letter);
     let is_time = is_word || value.chars().all(is_sign);
     (!is_time && !case.command.is_computed(given)).then_some(value)
-}
-
-/// Options of a mapping that do not go together.
-fn wrong_mapping(case: &Case<'_>) -> Option<String> {
-    let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
-    Some(first_line(&why.to_string()))
 }
 
 /// The lines behind the first one show the place.

@@ -118,7 +118,7 @@ pub(super) fn own_options(args: &Question) -> Vec<LineOption> {
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
 pub(crate) fn passed_on(args: &Question) -> Vec<LineOption> {
     let release = args.srun.release;
-    let Some(Ok(job)) = args.job_line() else {
+    let Some(job) = args.job() else {
         return Vec::new();
     };
     let threads = job.wanted.options.threads_per_core;
