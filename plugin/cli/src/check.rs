@@ -11,8 +11,8 @@ use berth_answer::{Failure, Unreadable, json};
 use berth_host::script_file::MOST;
 
 use crate::args::{CheckArgs, CheckFormat};
-use crate::here::Host;
 use crate::say;
+use crate::world::Host;
 
 /// Programs whose lines are understood.
 const COMMANDS: &[&str] = &[

@@ -9,7 +9,6 @@ mod child;
 mod discover;
 mod doctor;
 mod env;
-mod here;
 mod man;
 mod node;
 mod plan;
@@ -20,6 +19,7 @@ mod slurmd;
 mod status;
 mod topo;
 mod tune;
+mod world;
 
 use std::ffi::OsString;
 use std::io;

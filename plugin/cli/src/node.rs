@@ -10,8 +10,8 @@ use nix::unistd::Uid;
 
 use crate::Failure;
 use crate::args::NodeArgs;
-use crate::here::state::nodes_of;
 use crate::status::metrics;
+use crate::world::state::nodes_of;
 
 /// The file that node_exporter reads, and who may read it.
 const METRICS: &str = "berth.prom";
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<ExitCode, Failure> {
     };
     log::set_logger(&Stderr).map_err(|why| why.to_string())?;
     log::set_max_level(level);
-    let base = crate::here::state::base(args.state_dir.as_deref());
+    let base = crate::world::state::base(args.state_dir.as_deref());
     let nodes = || nodes_of(&base, None);
     let chore = || {
         let Some(folder) = &args.metrics else { return };

@@ -16,7 +16,7 @@ use berth_srun::host_list::{self, Most};
 use nix::unistd::{Uid, User};
 
 use crate::args::ReloadArgs;
-use crate::here::state;
+use crate::world::state;
 use crate::{Failure, say, site_files};
 
 /// The file that slurmd's settings name, and what is in it.

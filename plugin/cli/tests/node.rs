@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use berth_host::ledger::{Cpuset, Entry, Leaf, StepKey, Task};
+use berth_host::ledger::{Cpuset, Entry, StepKey, Task, TaskCgroup};
 use berth_host::{affinity_of, set_affinity};
 use berth_placement::CpuSet;
 
@@ -105,7 +105,7 @@ impl Host {
             }),
             made: u64::from(step) + 1,
             task: Some(Task::of(task.0.id() as i32)),
-            leaves: vec![Leaf {
+            leaves: vec![TaskCgroup {
                 name: "task_0".into(),
                 cpus: cpus.clone(),
                 fence: cpus.clone(),

@@ -2,12 +2,12 @@
 
 mod ledger_node;
 
-use berth_host::ledger::{Cpuset, Entry, Held, Ledger, Task};
+use berth_host::ledger::{Cpuset, Entry, Ledger, OwnEntry, Task};
 
 use ledger_node::{Node, PATIENCE, entry, hold, node, set, step};
 
 /// The entry of a step in its job's cpuset, whose slurmstepd is this process.
-fn in_cpuset(node: &Node, job: u32, number: u32) -> Held {
+fn in_cpuset(node: &Node, job: u32, number: u32) -> OwnEntry {
     let ledger = Ledger::open(&node.dir).unwrap();
     let cpuset = Cpuset {
         exclusive: true,

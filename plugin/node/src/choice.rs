@@ -7,7 +7,7 @@ use berth_placement::request::cpuset::Dynamic;
 use berth_placement::strategy::cpuset::{Resume, Resumed};
 use berth_placement::{CpuSet, CpusetRequest, Node};
 
-use crate::here::Here;
+use crate::node_state::NodeState;
 
 /// The request of a cpuset's entry.
 pub(crate) fn request(entry: &Entry) -> Dynamic {
@@ -26,7 +26,7 @@ pub(crate) fn online() -> Option<CpuSet> {
 /// What the cpuset of an entry gets that is to have these CPUs. The ledger is locked.
 pub(crate) fn choose(
     session: &Session<'_>,
-    here: Here<'_>,
+    here: NodeState<'_>,
     (entry, wanted): (&Entry, &CpuSet),
 ) -> Resumed {
     let mut taken = session.held_by_others(entry.step.job);

@@ -19,8 +19,8 @@ use berth_placement::strategy::cpuset::Resumed;
 use crate::choice;
 use crate::ending::Tasks;
 use crate::group::Group;
-use crate::here::{Cgroups, Here};
 use crate::memory::Move;
+use crate::node_state::{Cgroups, NodeState};
 use crate::turn::Turn;
 
 /// The time between two looks at a job that has its CPUs, and may just be stopping.
@@ -134,7 +134,7 @@ impl Tracked {
     /// Those of the ledger. It is tried again at the next look.
     pub(crate) fn work(
         &mut self,
-        here: Here<'_>,
+        here: NodeState<'_>,
         session: &mut Session<'_>,
         (group, work): (&Group, Work),
         moves: &mut Vec<Move>,

@@ -19,11 +19,11 @@ mod choice;
 mod cpuset;
 mod ending;
 mod group;
-mod here;
-mod leaf;
 mod memory;
 mod node;
+mod node_state;
 mod service;
+mod task_cgroup;
 mod turn;
 
 pub use service::{Options, ServiceError, release, run};

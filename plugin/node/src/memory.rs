@@ -15,8 +15,8 @@ use berth_placement::{CpuSet, NodeSet};
 use libc::pid_t;
 
 use crate::choice::request;
-use crate::here::Here;
-use crate::leaf::trace;
+use crate::node_state::NodeState;
+use crate::task_cgroup::trace;
 
 /// The thread that moves memory.
 #[derive(Debug)]
@@ -79,7 +79,11 @@ impl Mover {
 
 impl Move {
     /// Of a step that goes from one entry's CPUs to another's.
-    pub(crate) fn of(before: &Entry, after: &Entry, Here { node, cgroups, .. }: Here<'_>) -> Self {
+    pub(crate) fn of(
+        before: &Entry,
+        after: &Entry,
+        NodeState { node, cgroups, .. }: NodeState<'_>,
+    ) -> Self {
         let asked = request(after);
         let is_mandatory = asked.attributes.has(Attribute::MemoryMandatory);
         let places = cgroups

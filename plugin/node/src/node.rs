@@ -13,9 +13,9 @@ use berth_placement::{CpuSet, Rules, SocketKind};
 
 use crate::cpuset::{Tracked, Work};
 use crate::group::{Group, Unit};
-use crate::here::{Cgroups, Here};
-use crate::leaf::Way;
 use crate::memory::Mover;
+use crate::node_state::{Cgroups, NodeState};
+use crate::task_cgroup::Way;
 use crate::turn::{is_elsewhere, let_go, put};
 
 /// The time to wait for others who write the ledger.
@@ -142,7 +142,7 @@ impl Node {
             );
             return Ok(());
         };
-        let here = Here {
+        let here = NodeState {
             node,
             cgroups: &self.cgroups,
             online: around.online,

@@ -14,9 +14,9 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::choice::online;
-use crate::here::Cgroups;
 use crate::memory::Mover;
 use crate::node::{self, Around, Node};
+use crate::node_state::Cgroups;
 
 /// A CPU that goes offline or comes back, and a node that is new, are seen within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(4);

@@ -2,16 +2,16 @@
 
 use berth_host::LedgerError;
 use berth_host::cgroup::Place;
-use berth_host::ledger::{Entry, Leaf, Session};
+use berth_host::ledger::{Entry, Session, TaskCgroup};
 use berth_placement::CpuSet;
 use berth_placement::strategy::cpuset::Resumed;
 
 use crate::choice;
 use crate::ending::Tasks;
 use crate::group::Group;
-use crate::here::{Cgroups, Here};
-use crate::leaf::{self, Change, Way, follow};
 use crate::memory::Move;
+use crate::node_state::{Cgroups, NodeState};
+use crate::task_cgroup::{self, Change, Way, follow};
 
 /// Where Slurm keeps what a job's extern step has adopted.
 const ADOPTED: [&str; 2] = ["step_extern", "user"];
@@ -20,7 +20,7 @@ const MOST_ADOPTED: usize = 64;
 
 /// A cpuset's entries while the ledger is locked.
 pub(crate) struct Turn<'a, 's> {
-    pub here: Here<'a>,
+    pub here: NodeState<'a>,
     pub session: &'a mut Session<'s>,
     pub group: &'a Group,
     /// Whether the kernel may have forgotten masks.
@@ -188,7 +188,7 @@ impl Turn<'_, '_> {
             self.session.change(entry, &waits)?;
             held.push(Tasks::of(self.here.cgroups.processes(entry)));
             for (place, _) in self.here.cgroups.leaves(entry) {
-                if let Err(why) = leaf::freeze(&place, true)
+                if let Err(why) = task_cgroup::freeze(&place, true)
                     && place.exists()
                 {
                     log::warn!(
@@ -221,7 +221,7 @@ pub(crate) fn let_go(
 ) -> Result<(), LedgerError> {
     let mut are_thawed = true;
     for (place, _) in cgroups.leaves(entry) {
-        if let Err(why) = leaf::freeze(&place, false)
+        if let Err(why) = task_cgroup::freeze(&place, false)
             && place.exists()
         {
             log::error!("{place}: a task that should run is still frozen: {why}");
@@ -259,7 +259,7 @@ pub(crate) fn put(
 
 /// Whether a task's cgroup has other CPUs than its entry says.
 pub(crate) fn is_elsewhere(cgroups: &Cgroups, entry: &Entry) -> bool {
-    let differs = |(place, leaf): (Place, &Leaf)| {
+    let differs = |(place, leaf): (Place, &TaskCgroup)| {
         let folder = place.open();
         folder.is_ok_and(|folder| folder.cpus("cpuset.cpus") != leaf.fence)
     };

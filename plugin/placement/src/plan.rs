@@ -20,7 +20,7 @@ use crate::request::near::Near;
 use crate::request::wish::Wish;
 use crate::sets::bounded::repeated;
 use crate::sets::limits::LIST_BYTES;
-use crate::strategy::cpuset::Inside;
+use crate::strategy::cpuset::CpusetPart;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
 
@@ -57,7 +57,7 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     let node = planned_on(request, node);
     let owned = Owned::of(request, node);
     has_core_kind(request, node, &owned)?;
-    let inside = Inside::of(request, node, claims, owned)?;
+    let inside = CpusetPart::of(request, node, claims, owned)?;
     let owned = &inside.owned;
     let here = Situation {
         request,
@@ -152,7 +152,7 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
     let node = planned_on(&script, node);
     let owned = Owned::of(&script, node);
     has_core_kind(&script, node, &owned)?;
-    let inside = Inside::of(&script, node, claims, owned)?;
+    let inside = CpusetPart::of(&script, node, claims, owned)?;
     let owned = &inside.owned;
     let here = Situation {
         request: &script,

@@ -20,7 +20,7 @@ use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::launch::here;
-use crate::slurmd::step_cpuset::{self, Wanted};
+use crate::slurmd::step_cpuset::{self, CpusetOfStep};
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, reserved};
 use crate::step::Step;
@@ -114,7 +114,7 @@ fn cpuset(
     batch: &BatchRequest<'_>,
     (settings, node_name): (&Settings, &str),
     ask: &mut Request,
-) -> Result<(Option<Wanted>, Option<String>), Stop> {
+) -> Result<(Option<CpusetOfStep>, Option<String>), Stop> {
     let found = step_cpuset::of_batch(batch, settings, node_name);
     let found = found.map_err(Stop::refused)?;
     if let Some(cpuset) = &found.0 {

@@ -2,7 +2,7 @@
 //! answer in the handover, and has the ledger's word on whether the job still fits in.
 
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
-use berth_site::pools::Who;
+use berth_site::pools::JobIdentity;
 use slurm_sys::views::Credential;
 
 use crate::site::settings::Settings;
@@ -28,13 +28,13 @@ pub(super) fn of(
         cred.job_qos(),
     ]
     .map(Option::unwrap_or_default);
-    let who = Who {
+    let identity = JobIdentity {
         partition: &partition,
         account: &account,
         reservation: &reservation,
         qos: &qos,
     };
-    let pool = site.of(who).filter(|_| wish != Some(PoolWish::None));
+    let pool = site.of(identity).filter(|_| wish != Some(PoolWish::None));
     let member = pool.and_then(|pool| {
         let cpus = cpus(cred, index, (settings, node))?;
         let count = u32::try_from(cpus.count()).unwrap_or(u32::MAX);

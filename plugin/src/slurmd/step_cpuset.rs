@@ -4,7 +4,7 @@ use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
-use berth_site::cpusets::{SiteCpusets, Who};
+use berth_site::cpusets::{JobIdentity, SiteCpusets};
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
 
@@ -17,7 +17,7 @@ use crate::step::options::{Own, Texts};
 use crate::step::routes;
 
 /// What a step's cpuset is to be.
-pub(crate) struct Wanted {
+pub(crate) struct CpusetOfStep {
     /// The request, for slurmstepd.
     pub wish: CpusetWish,
     cpuset: StepCpuset,
@@ -34,7 +34,7 @@ pub(crate) fn of_step(
     (options, texts): (&[SpankOption], &Texts),
     settings: &Settings,
     index: u32,
-) -> Result<Option<Wanted>, String> {
+) -> Result<Option<CpusetOfStep>, String> {
     let size = routes::cpuset_size_of_step(options);
     let asked = words(texts.get(Own::Cpuset))?;
     if !settings.binding {
@@ -55,7 +55,7 @@ pub(crate) fn of_batch(
     batch: &BatchRequest<'_>,
     settings: &Settings,
     node_name: &str,
-) -> Result<(Option<Wanted>, Option<String>), String> {
+) -> Result<(Option<CpusetOfStep>, Option<String>), String> {
     let text = routes::of_batch(Own::Cpuset, |name| {
         batch.env_beginning(name, CPUSET_BYTES + 1)
     });
@@ -106,7 +106,7 @@ fn wanted(
     asked: (Option<Words>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
-) -> Result<Option<Wanted>, String> {
+) -> Result<Option<CpusetOfStep>, String> {
     let site = cpusets::FILE.in_force();
     let Some(held) = request(asked, cred, site.as_deref())? else {
         return Ok(None);
@@ -117,7 +117,7 @@ fn wanted(
     let text = |why: slurm_sys::Error| why.to_string();
     let cores = cred.node_cores(index).map_err(text)?;
     let of_job_here = cred.job_cores(&cores).map_err(text)?;
-    Ok(Some(Wanted {
+    Ok(Some(CpusetOfStep {
         wish: CpusetWish {
             request: held.request,
             of_job: held.of_job,
@@ -144,13 +144,13 @@ fn of_request(
         })),
         CpusetRequest::Static(named) => {
             let (account, partition) = (cred.job_account(), cred.job_partition());
-            let who = Who {
+            let identity = JobIdentity {
                 uid: cred.uid(),
                 account: account.as_deref().unwrap_or_default(),
                 partition: partition.as_deref().unwrap_or_default(),
             };
             let site = cpusets::FILE.in_force().unwrap_or_default();
-            let set = site.set(named.name.as_str(), who);
+            let set = site.set(named.name.as_str(), identity);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
             Some(StepCpuset::Given(ExistingCpuset {
                 asked: request.clone(),
@@ -163,7 +163,7 @@ fn of_request(
 }
 
 /// The request that holds.
-struct Held {
+struct EffectiveRequest {
     request: CpusetRequest,
     /// Whether it is the whole job's.
     of_job: bool,
@@ -176,7 +176,7 @@ fn request(
     (asked, size): (Option<Words>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
-) -> Result<Option<Held>, String> {
+) -> Result<Option<EffectiveRequest>, String> {
     let has_count = |words: &Words| words.get(Keyword::Ncpus).is_some();
     let is_typed = asked.as_ref().is_some_and(has_count);
     // The submitting command has worked out the number where nobody wrote one.
@@ -187,7 +187,7 @@ fn request(
     let own = asked.map(counted);
     let Some(site) = site.filter(|site| !site.partitions().is_empty()) else {
         let held = |own| {
-            Ok(Held {
+            Ok(EffectiveRequest {
                 request: CpusetRequest::of(&own).map_err(wrong)?,
                 of_job: size.of_job,
                 is_count_written: is_typed,
@@ -213,14 +213,14 @@ fn request(
         ),
         None => why.to_string(),
     });
-    Ok(Some(Held {
+    Ok(Some(EffectiveRequest {
         request: read.map_err(wrong)?,
         of_job: size.of_job,
         is_count_written,
     }))
 }
 
-impl Wanted {
+impl CpusetOfStep {
     /// Puts it into the request, to be chosen.
     pub(crate) fn put(&self, request: &mut Request) {
         request.cpuset = Some(self.cpuset.clone());

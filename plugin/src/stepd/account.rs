@@ -1,7 +1,7 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{Held, Leaf, cpuset_of, public};
+use berth_host::ledger::{OwnEntry, TaskCgroup, cpuset_of, public};
 use berth_host::{Ledger, StateDir, machine_file};
 
 use crate::site::node;
@@ -9,7 +9,7 @@ use crate::site::standing::Abi;
 
 /// The step's entry and its place.
 pub(crate) struct Account {
-    held: Held,
+    held: OwnEntry,
     dir: StateDir,
     /// The line of its cpuset, for the log.
     cpuset: Option<String>,
@@ -17,12 +17,12 @@ pub(crate) struct Account {
 
 impl Account {
     /// `cpuset` is the line of a cpuset's entry.
-    pub(crate) fn new(held: Held, dir: StateDir, cpuset: Option<String>) -> Self {
+    pub(crate) fn new(held: OwnEntry, dir: StateDir, cpuset: Option<String>) -> Self {
         Self { held, dir, cpuset }
     }
 
     #[cfg(test)]
-    pub(super) fn into_held(self) -> Held {
+    pub(super) fn into_held(self) -> OwnEntry {
         self.held
     }
 
@@ -34,7 +34,7 @@ impl Account {
     }
 
     /// The last task was forked; this is the first one. The cgroups of tasks are noted for a cpuset.
-    pub(crate) fn started(&mut self, pid: i32, leaves: &[Leaf]) {
+    pub(crate) fn started(&mut self, pid: i32, leaves: &[TaskCgroup]) {
         let leaves = match self.held.entry().cpuset {
             Some(_) => leaves.to_vec(),
             None => Vec::new(),

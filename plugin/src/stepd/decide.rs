@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::step::handover::{Handover, InCpuset};
 use crate::step::ledger::{self, Planner};
 use crate::stepd::account::Account;
-use crate::stepd::job_cpuset::{self, JobCpuset, Wanted};
+use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
 use crate::stepd::own_node;
 
 /// The time to wait for others who write the ledger.
@@ -34,7 +34,7 @@ pub(super) const WAITS: &str = "the CPUs of this job's cpuset are used by others
                                 tasks run when the job has its CPUs";
 
 /// The owner of the step.
-pub(super) struct Who<'a> {
+pub(super) struct StepOwner<'a> {
     pub node_name: &'a str,
     pub dir: StateDir,
     pub key: StepKey,
@@ -75,7 +75,7 @@ enum Look {
     Wait(Duration),
 }
 
-impl<'a> Who<'a> {
+impl<'a> StepOwner<'a> {
     pub(super) fn of(
         record: &StepRecord<'_>,
         handover: &Handover,
@@ -141,17 +141,17 @@ impl<'a> Who<'a> {
 ///
 /// # Errors
 /// [`Failed`]
-pub(super) fn decide(slurm: Abi, who: &Who<'_>, step: Step) -> Result<Decided, Failed> {
-    let node = own_node::now(slurm, who.node_name).map_err(Failed::Broken)?;
-    on(who, step, node)
+pub(super) fn decide(slurm: Abi, owner: &StepOwner<'_>, step: Step) -> Result<Decided, Failed> {
+    let node = own_node::now(slurm, owner.node_name).map_err(Failed::Broken)?;
+    on(owner, step, node)
 }
 
 /// Decides the step on a node that is already known.
 ///
 /// # Errors
 /// [`Failed`]
-pub(super) fn on(who: &Who<'_>, step: Step, node: Node) -> Result<Decided, Failed> {
-    Case { who, step, node }.decide()
+pub(super) fn on(owner: &StepOwner<'_>, step: Step, node: Node) -> Result<Decided, Failed> {
+    Case { owner, step, node }.decide()
 }
 
 /// The refusal after so long a time.
@@ -164,7 +164,7 @@ fn refused(why: &Refusal, waited: Duration) -> Failed {
 }
 
 struct Case<'a> {
-    who: &'a Who<'a>,
+    owner: &'a StepOwner<'a>,
     step: Step,
     node: Node,
 }
@@ -174,7 +174,7 @@ impl Case<'_> {
         let since = Instant::now();
         loop {
             match self
-                .who
+                .owner
                 .locked(|session| self.look(session, since.elapsed()))
             {
                 Ok(Look::Decided(decided)) => return Ok(*decided),
@@ -185,12 +185,12 @@ impl Case<'_> {
         }
     }
 
-    fn wanted(&self) -> Option<Wanted<'_>> {
-        self.step.cpuset.as_ref().map(|wish| Wanted {
+    fn wanted(&self) -> Option<CpusetQuery<'_>> {
+        self.step.cpuset.as_ref().map(|wish| CpusetQuery {
             wish,
-            key: self.who.key,
-            uid: self.who.uid,
-            dir: &self.who.dir,
+            key: self.owner.key,
+            uid: self.owner.uid,
+            dir: &self.owner.dir,
             node: &self.node,
         })
     }
@@ -207,8 +207,8 @@ impl Case<'_> {
                 Err(why) => return Ok(Look::Refused(why)),
             }
         }
-        let others = ledger::others(session, self.who.key, (&request, &self.node));
-        let found = ledger::plan_beside(&others, (&request, &self.node, self.who.door()));
+        let others = ledger::others(session, self.owner.key, (&request, &self.node));
+        let found = ledger::plan_beside(&others, (&request, &self.node, self.owner.door()));
         let is_served = request.binding.is_none() || ledger::chosen(&found).is_some();
         if !is_served && waited < STOPPING {
             return Ok(Look::Wait(BETWEEN_LOOKS));
@@ -223,7 +223,12 @@ impl Case<'_> {
         }
     }
 
-    fn may_become_free(&self, session: &Session<'_>, wanted: &Wanted<'_>, why: &Refusal) -> bool {
+    fn may_become_free(
+        &self,
+        session: &Session<'_>,
+        wanted: &CpusetQuery<'_>,
+        why: &Refusal,
+    ) -> bool {
         let is_refused = self.node.rules().cpuset_fail == CpusetFail::Refuse;
         is_refused
             && session.has_service()
@@ -238,17 +243,19 @@ impl Case<'_> {
         plan: Plan,
     ) -> Result<Decided, LedgerError> {
         let mut decided = self.decided(request, plan);
-        let step = (self.who.key, self.who.kind);
+        let step = (self.owner.key, self.owner.kind);
         if let Some(entry) = ledger::entry(step, &decided.step.request, &decided.plan) {
-            decided.accounts.push(self.who.hold(session, entry, None)?);
+            decided
+                .accounts
+                .push(self.owner.hold(session, entry, None)?);
         }
         let Some(cpuset) = &decided.cpuset else {
             return Ok(decided);
         };
-        let living = session.cpuset_of(self.who.key.job);
+        let living = session.cpuset_of(self.owner.key.job);
         let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
-        if let Some(entry) = job_cpuset::entry(self.who.key, cpuset, job_cpus, living.as_ref()) {
-            match self.who.hold(session, entry, Some(cpuset.line.clone())) {
+        if let Some(entry) = job_cpuset::entry(self.owner.key, cpuset, job_cpus, living.as_ref()) {
+            match self.owner.hold(session, entry, Some(cpuset.line.clone())) {
                 Ok(account) => decided.accounts.push(account),
                 Err(why) => {
                     decided.accounts.drain(..).for_each(Account::take_back);
@@ -272,7 +279,7 @@ impl Case<'_> {
                 cpus: cpuset.cpus.clone(),
                 line: cpuset.line.clone(),
             };
-            kept.keep(&self.who.dir, self.who.uid, self.who.key.job);
+            kept.keep(&self.owner.dir, self.owner.uid, self.owner.key.job);
         }
     }
 
@@ -280,7 +287,7 @@ impl Case<'_> {
         let set = self.wanted().zip(plan.cpuset.as_ref());
         let ask = &self.step.request;
         Decided {
-            cpuset: set.map(|(wanted, set)| wanted.fence(ask, set, self.who.node_name)),
+            cpuset: set.map(|(wanted, set)| wanted.fence(ask, set, self.owner.node_name)),
             step: Step {
                 request,
                 ..self.step.clone()
@@ -308,7 +315,7 @@ impl Case<'_> {
             return Err(Failed::Refused(ledger::NOT_KNOWN.into()));
         }
         let refused = |why: Refusal| Failed::Refused(why.to_string());
-        let plan = self.who.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
+        let plan = self.owner.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
         let mut decided = self.decided(ask.clone(), plan);
         decided.said = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
         Ok(decided)

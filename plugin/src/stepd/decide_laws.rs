@@ -7,7 +7,7 @@ mod alone;
 mod making;
 
 use berth_host::Ledger;
-use berth_host::ledger::{Held, look};
+use berth_host::ledger::{OwnEntry, look};
 use berth_placement::request::cpuset::{Choice, Dynamic};
 use berth_placement::*;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ enum State {
     Launched {
         waits: bool,
     },
-    Runs(Box<Held>),
+    Runs(Box<OwnEntry>),
 }
 
 struct Job {
@@ -137,7 +137,7 @@ impl Site {
 
     /// One look of a slurmstepd that has just begun, or waits.
     fn decides(&self, job: &Job, key: StepKey) -> Option<State> {
-        let who = Who {
+        let owner = StepOwner {
             node_name: NODE,
             dir: self.dir.clone(),
             key,
@@ -147,7 +147,7 @@ impl Site {
             is_in_pool: false,
         };
         let case = Case {
-            who: &who,
+            owner: &owner,
             step: Step {
                 request: request(job),
                 cpuset: Some(job.wish.clone()),
@@ -155,7 +155,7 @@ impl Site {
             },
             node: self.node.clone(),
         };
-        let found = who.locked(|session| case.look(session, Duration::ZERO));
+        let found = owner.locked(|session| case.look(session, Duration::ZERO));
         match found.unwrap() {
             Look::Refused(_) => None,
             Look::Wait(_) => Some(State::Launched { waits: true }),

@@ -16,7 +16,7 @@ use crate::step::memory;
 use crate::step::words::{join, name};
 use crate::step::{CpuBindWords, Step};
 use crate::stepd::account::Account;
-use crate::stepd::decide::{self, Decided, Failed, WAITS, Who};
+use crate::stepd::decide::{self, Decided, Failed, StepOwner, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};
 
 /// Decides a step; returns its entries in the ledger.
@@ -29,17 +29,17 @@ pub(super) fn of(
     if handover.outcome == Outcome::Refused {
         return Vec::new();
     }
-    let who = Who::of(record, handover, node_name);
+    let owner = StepOwner::of(record, handover, node_name);
     let Some(step) = handover.undecided.take() else {
-        let account = who.and_then(|who| joined(&who, handover));
+        let account = owner.and_then(|owner| joined(&owner, handover));
         let account = account.unwrap_or_else(|why| {
             log::error!("{why}; other jobs do not know of this step's cpuset");
             None
         });
         return account.into_iter().collect();
     };
-    let decided = who.map_err(Failed::Broken);
-    match decided.and_then(|who| decide::decide(slurm, &who, *step)) {
+    let decided = owner.map_err(Failed::Broken);
+    match decided.and_then(|owner| decide::decide(slurm, &owner, *step)) {
         Ok(decided) => applied(slurm, record, handover, decided),
         Err(Failed::Refused(why)) => {
             handover.outcome = Outcome::Refused;
@@ -118,9 +118,9 @@ fn put(
 }
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(who: &Who<'_>, handover: &mut Handover) -> Result<Option<Account>, String> {
-    match JobCpuset::read(&who.dir, who.uid, who.key.job) {
-        Some(kept) => who.locked(|session| inside_job(who, session, (handover, kept))),
+fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Result<Option<Account>, String> {
+    match JobCpuset::read(&owner.dir, owner.uid, owner.key.job) {
+        Some(kept) => owner.locked(|session| inside_job(owner, session, (handover, kept))),
         None => Ok(None),
     }
 }
@@ -128,11 +128,11 @@ fn joined(who: &Who<'_>, handover: &mut Handover) -> Result<Option<Account>, Str
 /// A step that requests no cpuset, in a job that has one (an srun from another shell): its tasks are fenced in it. A
 /// slurmctld that begins again gives numbers of jobs again, so it counts only while a step of the job is in it.
 fn inside_job(
-    who: &Who<'_>,
+    owner: &StepOwner<'_>,
     session: &mut Session<'_>,
     (handover, kept): (&mut Handover, JobCpuset),
 ) -> Result<Option<Account>, LedgerError> {
-    let Some(living) = session.cpuset_of(who.key.job) else {
+    let Some(living) = session.cpuset_of(owner.key.job) else {
         return Ok(None);
     };
     let cpuset = InCpuset {
@@ -150,13 +150,13 @@ fn inside_job(
     } else {
         inside
     };
-    let entry = job_cpuset::entry(who.key, &cpuset, living.job_cpus.clone(), Some(&living));
+    let entry = job_cpuset::entry(owner.key, &cpuset, living.job_cpus.clone(), Some(&living));
     if living.waits {
         add_note(handover, Some(WAITS.into()));
     }
     let line = Some(cpuset.line.clone());
     handover.cpuset = Some(cpuset);
     entry
-        .map(|entry| who.hold(session, entry, line))
+        .map(|entry| owner.hold(session, entry, line))
         .transpose()
 }

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Version, Written};
-use berth_host::ledger::Leaf;
+use berth_host::ledger::TaskCgroup;
 use berth_placement::SetMemory;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
@@ -32,7 +32,7 @@ pub(crate) struct Fences {
     mounts: Mounts,
     children: Vec<Child>,
     /// Slurm's own cgroups of the tasks in the unified hierarchy, which a service can move.
-    leaves: Vec<Leaf>,
+    leaves: Vec<TaskCgroup>,
     /// Tasks that are confined.
     pub made: u32,
     /// Tasks that are not, although they should be.
@@ -89,7 +89,7 @@ impl Fences {
         let done = self.confine(task, &fence, record).map(|place| {
             let place = place.filter(|place| place.version == Version::V2);
             let leaf = place.and_then(|place| {
-                Some(Leaf {
+                Some(TaskCgroup {
                     name: place.name()?.to_owned(),
                     cpus: mask,
                     fence: fence.cpus.clone(),
@@ -116,7 +116,7 @@ impl Fences {
     }
 
     /// The tasks' cgroups that a service can move.
-    pub(crate) fn take_leaves(&mut self) -> Vec<Leaf> {
+    pub(crate) fn take_leaves(&mut self) -> Vec<TaskCgroup> {
         std::mem::take(&mut self.leaves)
     }
 

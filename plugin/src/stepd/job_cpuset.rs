@@ -41,13 +41,13 @@ impl JobCpuset {
 }
 
 /// The request with the cpuset that holds, and the notes on its choice.
-pub(super) struct Inside {
+pub(super) struct RequestInCpuset {
     pub request: Request,
     pub notes: Vec<Note>,
 }
 
 /// A step's wish for a cpuset, and what is known of its job's.
-pub(super) struct Wanted<'a> {
+pub(super) struct CpusetQuery<'a> {
     pub wish: &'a CpusetWish,
     pub key: StepKey,
     pub uid: u32,
@@ -55,13 +55,17 @@ pub(super) struct Wanted<'a> {
     pub node: &'a Node,
 }
 
-impl Wanted<'_> {
+impl CpusetQuery<'_> {
     /// The cpuset beside the ledger's entries. CPUs of suspended jobs are free; whether a job is suspended costs a look at one
     /// of its tasks, so that is only looked at where it decides.
     ///
     /// # Errors
     /// The refusal of a cpuset that cannot be had now.
-    pub(super) fn inside(&self, session: &Session<'_>, ask: &Request) -> Result<Inside, Refusal> {
+    pub(super) fn inside(
+        &self,
+        session: &Session<'_>,
+        ask: &Request,
+    ) -> Result<RequestInCpuset, Refusal> {
         let mut request = ask.clone();
         let mut notes = Vec::new();
         if is_chosen_here(ask) {
@@ -96,7 +100,7 @@ impl Wanted<'_> {
                 notes.clear();
             }
         }
-        Ok(Inside { request, notes })
+        Ok(RequestInCpuset { request, notes })
     }
 
     /// Whether it could be had if the jobs that have its CPUs were suspended: slurmctld suspends a job and launches the one

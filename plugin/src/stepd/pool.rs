@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
-use berth_host::ledger::{self, Entry, Held};
+use berth_host::ledger::{self, Entry, OwnEntry};
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::CpuSet;
 use berth_placement::pools::Full;
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Membership {
     /// `step=12.0`, for the log.
     step: String,
-    held: Held,
+    held: OwnEntry,
     dir: StateDir,
     node_name: String,
     member: Member,
@@ -45,7 +45,7 @@ pub(crate) struct Membership {
 
 /// What came of a job that its partition puts into a pool.
 enum Admission {
-    In(Box<Held>, StateDir, Weighed),
+    In(Box<OwnEntry>, StateDir, Weighed),
     Full(Full, Weighed),
     Unknown(String),
 }
@@ -231,7 +231,7 @@ fn admit(
         cpus: member.cpus.clone(),
         ..Entry::default()
     };
-    let written = || -> Result<(Result<Held, Full>, Weighed), String> {
+    let written = || -> Result<(Result<OwnEntry, Full>, Weighed), String> {
         let text = |why: LedgerError| why.to_string();
         let ledger = crate::step::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;

@@ -30,20 +30,20 @@ use crate::stepd::{pe_hooks, report};
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
 pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
     let settings = settings::current();
-    let who = Who::of(spank)?;
+    let identity = SpankIdentity::of(spank)?;
     let only_note = |note| Alone {
         note,
         ..Alone::default()
     };
-    let mut found = match who.own_options(spank, &settings) {
+    let mut found = match identity.own_options(spank, &settings) {
         Ok(ours) if ours.is_empty() => return None,
         Ok(ours) if standing::is_inert() => only_note(ours.inert_note()),
-        Ok(ours) => who.bound(spank, &settings, &ours),
+        Ok(ours) => identity.bound(spank, &settings, &ours),
         Err(why) => only_note(why),
     };
-    found.name = format!("{}{}", who.name, found.name);
-    found.wanted = who.tasks as usize;
-    found.shows_notes = who.shows_notes(spank, &settings);
+    found.name = format!("{}{}", identity.name, found.name);
+    found.wanted = identity.tasks as usize;
+    found.shows_notes = identity.shows_notes(spank, &settings);
     Some(found)
 }
 
@@ -54,7 +54,7 @@ impl From<String> for Failed {
 }
 
 /// The step's identity from SPANK.
-struct Who {
+struct SpankIdentity {
     name: String,
     step: StepKey,
     kind: Kind,
@@ -63,7 +63,7 @@ struct Who {
     node: String,
 }
 
-impl Who {
+impl SpankIdentity {
     fn of(spank: &Spank<'_>) -> Option<Self> {
         let (job, step) = (spank.job_id().ok()?, spank.job_stepid().ok()?);
         // These public numbers have never changed, so an unknown line gets the newest known ones.
@@ -215,7 +215,7 @@ impl Who {
         if request.binding.is_none() {
             return Ok((alone(&request, &node)?, None, None));
         }
-        let who = decide::Who {
+        let identity = decide::StepOwner {
             node_name: &self.node,
             dir: node::state_dir(&self.node)?,
             key: self.step,
@@ -228,7 +228,7 @@ impl Who {
             request,
             ..Step::default()
         };
-        let mut decided = decide::on(&who, step, node)?;
+        let mut decided = decide::on(&identity, step, node)?;
         Ok((decided.plan, decided.accounts.pop(), decided.said))
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use berth_host::StateDir;
-use berth_host::job_files::Living;
+use berth_host::job_files::StepLock;
 use berth_host::key::Key;
 
 use crate::site::{metrics, standing};
@@ -29,7 +29,7 @@ pub(crate) struct JobFiles {
     pub dir: StateDir,
     pub owner: u32,
     pub job: u32,
-    pub _living: Living,
+    pub _living: StepLock,
 }
 
 /// slurmstepd's knowledge of its step. Each part names the hook that writes it.

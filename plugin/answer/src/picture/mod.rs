@@ -2,7 +2,7 @@
 //! One description, drawn for the terminal by [`tree`] and for documents by [`svg`].
 
 mod areas;
-mod cell;
+mod cpu_state;
 pub mod svg;
 mod tree;
 
@@ -14,7 +14,7 @@ use berth_placement::{CpuId, CpuSet, Device, DeviceKind, Machine, SocketKind, co
 use crate::parents::Parents;
 use areas::Area;
 
-pub use cell::{Cell, Cells, numbers};
+pub use cpu_state::{Cells, CpuState, numbers};
 
 /// A machine to be drawn.
 pub struct Picture<'a> {
@@ -52,8 +52,8 @@ impl<'a> Picture<'a> {
     }
 
     /// What a CPU shows.
-    fn cell(&self, cpu: CpuId) -> Cell {
-        self.cells.get(&cpu).copied().unwrap_or(Cell::Outside)
+    fn cell(&self, cpu: CpuId) -> CpuState {
+        self.cells.get(&cpu).copied().unwrap_or(CpuState::Outside)
     }
 
     /// Its text.
@@ -84,7 +84,7 @@ pub fn show(out: &mut impl Write, pictures: &[Picture<'_>], screen: Screen) -> i
     let mut coloured = AutoStream::new(Vec::new(), choice);
     coloured.write_all(tree::draw(pictures, width).as_bytes())?;
     out.write_all(&coloured.into_inner())?;
-    let marks = cell::marks(pictures.iter().map(|picture| &picture.cells));
+    let marks = cpu_state::marks(pictures.iter().map(|picture| &picture.cells));
     let mut line = String::from("C[…] core C");
     for (_, mark, _) in marks {
         if line.chars().count() + 3 + mark.len() > width {

@@ -29,7 +29,7 @@ fn what_the_kernel_keeps_is_marked() {
     let picture = [Picture::new(&machine, SocketKind::Package, None, cells)];
     let tree = tree::draw(&picture, 80);
     assert!(tree.contains("0[ 0]  1[1~]"), "{tree}");
-    let marks = cell::marks(picture.iter().map(|picture| &picture.cells));
+    let marks = cpu_state::marks(picture.iter().map(|picture| &picture.cells));
     let marks: Vec<_> = marks.into_iter().map(|(_, mark, _)| mark).collect();
     assert_eq!(
         marks,

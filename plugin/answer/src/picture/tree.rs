@@ -8,7 +8,7 @@ use anstyle::{Ansi256Color, Style};
 use berth_placement::{CoreIdx, CpuId};
 
 use super::areas::Area;
-use super::{Cell, Picture};
+use super::{CpuState, Picture};
 
 /// Colours that are told apart on light and dark terminals, with black letters on them.
 const COLOURS: [u8; 12] = [114, 75, 215, 176, 80, 222, 110, 174, 150, 147, 209, 116];
@@ -161,11 +161,11 @@ fn cores(picture: &Picture<'_>, cores: &[(CoreIdx, &[CpuId])], sizes: &Sizes) ->
     (row, shown)
 }
 
-fn style(cell: Cell) -> Style {
+fn style(cell: CpuState) -> Style {
     let Some(task) = cell.task() else {
         return match cell {
-            Cell::All => Style::new().bold(),
-            Cell::Outside | Cell::Forbidden | Cell::Taken => Style::new().dimmed(),
+            CpuState::All => Style::new().bold(),
+            CpuState::Outside | CpuState::Forbidden | CpuState::Taken => Style::new().dimmed(),
             _ => Style::new(),
         };
     };

@@ -10,7 +10,7 @@ use super::request::claims;
 use super::step::Answered;
 use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
-use crate::picture::{self, Cell, Cells, Picture, Screen};
+use crate::picture::{self, Cells, CpuState, Picture, Screen};
 use crate::{Failure, Question};
 
 /// For the terminal.
@@ -118,7 +118,7 @@ impl CpuCells<'_> {
         cpus.map(|cpu| (cpu, self.cell(cpu))).collect()
     }
 
-    fn cell(&self, cpu: CpuId) -> Cell {
+    fn cell(&self, cpu: CpuId) -> CpuState {
         let bound = self.plan.is_bound();
         let has = |at: &usize| match bound {
             true => self.plan.tasks[*at].cpus.contains(cpu),
@@ -127,16 +127,16 @@ impl CpuCells<'_> {
         let here: Vec<_> = (0..self.plan.tasks.len()).filter(has).collect();
         let task = |at: usize| self.tasks[at];
         match here.as_slice() {
-            [] if !self.owned.contains(cpu) => Cell::Outside,
-            [] if self.taken.contains(cpu) => Cell::Taken,
+            [] if !self.owned.contains(cpu) => CpuState::Outside,
+            [] if self.taken.contains(cpu) => CpuState::Taken,
             // A step that is not bound may run there too.
-            [..] if !bound && self.taken.contains(cpu) => Cell::Taken,
-            [] => Cell::Free,
-            [at] if self.is_short(*at) => Cell::TaskShort(task(*at)),
-            [at] => Cell::Task(task(*at)),
-            [first, ..] if self.is_crowded() => Cell::SeveralShort(task(*first)),
-            all if all.len() == self.tasks.len() => Cell::All,
-            [first, ..] => Cell::Several(task(*first)),
+            [..] if !bound && self.taken.contains(cpu) => CpuState::Taken,
+            [] => CpuState::Free,
+            [at] if self.is_short(*at) => CpuState::TaskShort(task(*at)),
+            [at] => CpuState::Task(task(*at)),
+            [first, ..] if self.is_crowded() => CpuState::SeveralShort(task(*first)),
+            all if all.len() == self.tasks.len() => CpuState::All,
+            [first, ..] => CpuState::Several(task(*first)),
         }
     }
 

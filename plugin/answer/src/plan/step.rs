@@ -243,7 +243,7 @@ pub(crate) struct InJob {
 }
 
 /// Plans a step, or a batch script.
-type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
+type Planner = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
 /// The different plans of a step's nodes.
 #[derive(Default)]
@@ -290,7 +290,7 @@ impl Plans {
     /// [`NoAnswer`] with the reason in words, and options that do not fit the machine.
     pub(super) fn add(
         &mut self,
-        door: Door,
+        door: Planner,
         args: &Question,
         given: &Node,
         part: &NodePart,

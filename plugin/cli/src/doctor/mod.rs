@@ -22,7 +22,7 @@ use berth_placement::Machine;
 use serde::Serialize;
 
 use crate::args::{DoctorArgs, StatusFormat};
-use crate::here::state::nodes_of;
+use crate::world::state::nodes_of;
 use crate::{Failure, exit_code, say};
 
 /// The result of a check.
@@ -93,7 +93,7 @@ impl Checks {
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut host = Checks::new("");
     let machine = machine(&mut host);
-    let base = crate::here::state::base(args.state_dir.as_deref());
+    let base = crate::world::state::base(args.state_dir.as_deref());
     let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
         host.add(

@@ -9,8 +9,8 @@ use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
 use super::{Check, Checks, access, files, partitions, pools, reserved, switch};
-use crate::here::cluster::of_this_node;
 use crate::slurmd::{self, SlurmdStatus};
+use crate::world::cluster::of_this_node;
 
 /// All checks of one node.
 pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> Vec<Check> {

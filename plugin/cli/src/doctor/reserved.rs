@@ -6,7 +6,7 @@ use berth_site::Announcement;
 
 use super::Checks;
 use super::Verdict::{Note, Ok as Well};
-use crate::here::cluster;
+use crate::world::cluster;
 
 const WHAT: &str = "reserved";
 

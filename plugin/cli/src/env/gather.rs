@@ -11,8 +11,8 @@ use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
 
 use super::job_cache::JobCache;
 use crate::args::{EnvArgs, EnvMode, JobName};
-use crate::here::scontrol::{self, Deadline, Job, Part, gres};
-use crate::{Failure, here};
+use crate::world::scontrol::{self, Deadline, Job, Part, gres};
+use crate::{Failure, world};
 
 /// Finds everything out.
 ///
@@ -32,11 +32,11 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
         return Err(why.into());
     }
     let threads = threads(args, &job, &here, &by)?;
-    let node = here::node().filter(|node| node.name == here);
+    let node = world::node().filter(|node| node.name == here);
     let local = Local {
         is_kept,
         facts: cache.facts(job.id).filter(|facts| facts.uid == job.uid),
-        confined: here::job::confined().filter(|found| found.job == job.id),
+        confined: world::job::confined().filter(|found| found.job == job.id),
         node: node.and_then(|node| node.rules.as_ref()?.node(node.machine.clone())),
     };
     let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();
@@ -83,7 +83,7 @@ fn job(
 /// This node's name: slurmd's variable, else the node of this host that berth serves, else the host's.
 fn here_name() -> String {
     let given = std::env::var("SLURMD_NODENAME").ok();
-    let served = || here::node().map(|node| node.name.clone());
+    let served = || world::node().map(|node| node.name.clone());
     given.or_else(served).unwrap_or_else(|| {
         let host = nix::unistd::gethostname().unwrap_or_default();
         let host = host.to_string_lossy().into_owned();
@@ -123,7 +123,7 @@ fn threads(
     here: &str,
     by: &Deadline,
 ) -> Result<HashMap<String, u32>, Failure> {
-    let node = here::node().filter(|node| node.name == here);
+    let node = world::node().filter(|node| node.name == here);
     let rules = node.as_ref().and_then(|node| node.rules.as_ref());
     let shape = rules.and_then(berth_site::SiteRules::shape);
     let own = shape.map(|shape| (here.to_owned(), shape.threads));
@@ -291,7 +291,7 @@ pub(super) fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::task_counts;
-    use crate::here::scontrol::Job;
+    use crate::world::scontrol::Job;
 
     #[test]
     fn tasks_of_each_host_where_slurm_tells_them() {

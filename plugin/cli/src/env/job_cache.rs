@@ -6,9 +6,9 @@ use berth_host::job_files::{self, Kind, NodeFacts};
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 
-use crate::here::scontrol::Job;
-use crate::here::state;
 use crate::say;
+use crate::world::scontrol::Job;
+use crate::world::state;
 
 /// The form of the answer; another one is not read.
 const VERSION: u32 = 1;

@@ -15,7 +15,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use crate::args::{Cli, EnvArgs, EnvFormat, JobName};
-use crate::{Failure, here, say};
+use crate::{Failure, say, world};
 use gather::{Facts, Host};
 
 /// Runs the subcommand.
@@ -46,8 +46,8 @@ fn job(args: &EnvArgs) -> JobName {
     if let Some(named) = args.jobid {
         return named;
     }
-    let confined = here::job::confined().map(|found| found.job);
-    let found = confined.or_else(here::job::hinted);
+    let confined = world::job::confined().map(|found| found.job);
+    let found = confined.or_else(world::job::hinted);
     found.map(JobName::Job).unwrap_or_else(|| {
         let why = "berth env runs in no job here; run it in a job, or name a job with --jobid";
         let mut command = Cli::command();

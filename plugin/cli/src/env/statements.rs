@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::gather::{Facts, Host};
 use crate::Failure;
 use crate::args::EnvMode;
-use crate::here::scontrol::gres;
+use crate::world::scontrol::gres;
 
 /// A statement in no shell's words yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

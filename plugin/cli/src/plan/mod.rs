@@ -18,8 +18,8 @@ use berth_answer::{Fact, Failure, Question, Unreadable, check, reader, text};
 use berth_placement::Node;
 
 use crate::args::usage;
-use crate::here::HOST;
 use crate::say;
+use crate::world::HOST;
 
 /// Runs the subcommand.
 ///

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use berth_srun::node_counts::each_node;
 
-use crate::here::job::number;
+use crate::world::job::number;
 
 /// More than an environment has.
 const MOST_ENVIRONMENT: u64 = 4 << 20;

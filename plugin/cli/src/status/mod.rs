@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{StatusArgs, StatusFormat};
-use crate::here::state;
+use crate::world::state;
 use crate::{Failure, say};
 
 /// The terminal's sequence to clear the screen and go to the top.

@@ -16,7 +16,7 @@ use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
-use crate::{Failure, discover, here, say};
+use crate::{Failure, discover, say, world};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         write_known(args.format)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut found = here::discovered(&args.machine)?;
+    let mut found = world::discovered(&args.machine)?;
     if args.format != TopoFormat::String {
         found = discover::add(found, Devices::Sysfs);
     }
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
 
 /// CPUs of this system that are not as the others.
 fn apart_here() -> Apart {
-    let node = here::node();
+    let node = world::node();
     let rules = node.as_ref().and_then(|node| node.rules.as_ref());
     Apart {
         offline: list("offline"),

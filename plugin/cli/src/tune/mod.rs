@@ -19,7 +19,7 @@ use berth_answer::{World, json};
 use regex::bytes::Regex;
 
 use crate::args::{StatusFormat, TuneArgs, TuneRequest, usage};
-use crate::here::{self, HOST};
+use crate::world::{self, HOST};
 use crate::{Failure, say};
 use folder::{Folder, Record};
 use rounds::Measurement;
@@ -73,7 +73,7 @@ fn measure(
     pattern: Option<Regex>,
     before: Option<(Folder, Vec<Record>)>,
 ) -> Result<ExitCode, Failure> {
-    let Some(job) = here::job::hinted() else {
+    let Some(job) = world::job::hinted() else {
         let why = "berth tune runs the lines inside a job, and this is none; type it again behind salloc OPTIONS, let \
                    it make its own job (berth tune … -- sbatch OPTIONS -- 'srun …'), or look at the plans alone (--dry-run)";
         return Err(why.into());
@@ -134,7 +134,7 @@ fn candidates(request: &TuneRequest, is_dry: bool) -> Result<Candidates, Failure
 /// The time that all runs together may take.
 fn limit(args: &TuneRequest, job: u32) -> Duration {
     let limit = Duration::from_secs_f64(args.limit * 60.0);
-    match here::time_left(job) {
+    match world::time_left(job) {
         Some(left) => limit.min(left.saturating_sub(RESERVE)),
         None => limit,
     }

@@ -12,7 +12,7 @@ use regex::bytes::Regex;
 use super::folder::{Folder, Record};
 use super::step::{self, End, Signals};
 use super::{bound, metric};
-use crate::{here, say};
+use crate::{say, world};
 
 /// A run that takes longer than this times the longest one hangs.
 const HANGS: u32 = 10;
@@ -199,7 +199,7 @@ impl Measurement<'_> {
             }
             Some(code) => {
                 let last = metric::last_line(&file);
-                if here::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
+                if world::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
                     return Err("the job has ended".into());
                 }
                 Err(Failed::new(format!("exit code {code}: {last}")))

@@ -4,7 +4,7 @@
 
 use berth_placement::pools::HIGHEST;
 
-use super::{FenceError, Folder, Mounts, Place, Version, Written, load};
+use super::{FenceError, Folder, Mounts, Place, Version, Written, pressure};
 use crate::kernel_text;
 
 /// Beside slurmstepd's own: the tasks'.
@@ -76,14 +76,14 @@ impl JobFolders {
     /// kernel does not count it.
     #[must_use]
     pub fn all_waited(&self) -> Option<u64> {
-        load::all_waited(&self.tasks)
+        pressure::all_waited(&self.tasks)
     }
 
     /// The time so far in which at least one task of the step waited for a CPU, in microseconds. Nothing where the kernel
     /// does not count it.
     #[must_use]
     pub fn waited(&self) -> Option<u64> {
-        load::waited(&self.tasks)
+        pressure::waited(&self.tasks)
     }
 
     /// The CPU time of all tasks of the step so far, in microseconds.
@@ -91,7 +91,7 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]
     pub fn used(&self) -> Result<u64, FenceError> {
-        load::used(&self.tasks)
+        pressure::used(&self.tasks)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FenceError, Folder, JobFolders, Place, Version, jobs, load};
+use super::{FenceError, Folder, JobFolders, Place, Version, jobs, pressure};
 
 /// A slurmstepd lives so many folders below a node's scope: `job_1/step_0/slurm`.
 const DOWN: usize = 3;
@@ -64,7 +64,7 @@ impl Waiting {
         for job in jobs::populated(scope).filter(|job| !except.contains(job.name())) {
             self.jobs += 1;
             let pressure = job.read("cpu.pressure").unwrap_or_default();
-            let full = load::pressure(&pressure, "full ", "avg10=");
+            let full = pressure::pressure(&pressure, "full ", "avg10=");
             let full = full.filter(|found| (0.0..=100.0).contains(found));
             self.most = [self.most, full]
                 .into_iter()

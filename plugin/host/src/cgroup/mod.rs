@@ -7,30 +7,30 @@
 //! mount of `/proc/self/mountinfo`, and is opened folder by folder without following links.
 
 mod child;
+mod cleanup;
+mod exclusive;
 #[cfg(test)]
 mod fake;
 mod folder;
 pub mod freezer;
-mod held;
 mod job;
 pub mod jobs;
-mod leftovers;
 mod live;
-mod load;
 pub mod members;
 mod mounts;
 mod name;
 mod place;
+mod pressure;
 pub mod scopes;
 mod slurms_step;
 mod stepds;
 mod write;
 
 pub use child::Child;
+pub use cleanup::{leftovers_around, leftovers_in};
+pub use exclusive::held_by_others;
 pub use folder::Folder;
-pub use held::held_by_others;
 pub use job::{JobFolders, USUAL_WEIGHT, nice_obstacle};
-pub use leftovers::{leftovers_around, leftovers_in};
 pub use live::{StepNow, Waiting};
 pub use mounts::Mounts;
 pub use name::Name;

@@ -4,15 +4,15 @@
 //! `jobs/living` of the steps that live.
 
 mod acl;
+mod cleanup;
 mod facts;
 mod folder;
-mod living;
-mod tidy;
+mod step_lock;
 
+pub use cleanup::tidy;
 pub use facts::{Gres, NodeFacts};
 pub use folder::{JobFilesError, Kind, forget, prepare, read, read_of, renew};
-pub use living::{Living, begin_step};
-pub use tidy::tidy;
+pub use step_lock::{StepLock, begin_step};
 
 use crate::atomic_file;
 use crate::state::StateDir;
@@ -36,7 +36,7 @@ pub fn put(
     let folder = folder::prepare_for(dir, owner)?;
     let file = folder.join(kind.name(job));
     if !file.exists() {
-        tidy::make_room(dir, &folder)?;
+        cleanup::make_room(dir, &folder)?;
     }
     Ok(atomic_file::replace(&file, bytes, FILE_MODE)?)
 }

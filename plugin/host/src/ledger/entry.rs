@@ -66,7 +66,7 @@ pub struct Entry {
     /// Its first task; none until the last one has started.
     pub task: Option<Task>,
     /// The tasks that have a cgroup of Slurm's own, if the step is in a cpuset: what a service moves.
-    pub leaves: Vec<Leaf>,
+    pub leaves: Vec<TaskCgroup>,
     /// Its user.
     pub uid: u32,
     /// The `--binding`, the `--cpuset`, or the pool's name.
@@ -91,7 +91,7 @@ pub struct Entry {
 /// A task in a cgroup of Slurm's own, `…/step_N/user/task_N`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Leaf {
+pub struct TaskCgroup {
     /// The name of the cgroup.
     pub name: String,
     /// The mask that berth gave the task.

@@ -33,8 +33,8 @@
 //! ```
 
 mod entry;
-mod held;
 mod layers;
+mod own_entry;
 mod process;
 pub mod public;
 mod questions;
@@ -53,8 +53,8 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
-pub use self::entry::{Cpuset, Entry, Kind, Leaf, StepKey};
-pub use self::held::Held;
+pub use self::entry::{Cpuset, Entry, Kind, StepKey, TaskCgroup};
+pub use self::own_entry::OwnEntry;
 pub use self::process::{Process, Task};
 pub use self::questions::{cpuset_of, is_suspended};
 pub use self::rule::Others;
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// [`LedgerError`]; `Busy` if the ledger is not locked. Then nothing is written.
-    pub fn hold(&mut self, entry: Entry) -> Result<Held, LedgerError> {
+    pub fn hold(&mut self, entry: Entry) -> Result<OwnEntry, LedgerError> {
         let ledger = self.ledger;
         if self.lock.is_none() {
             return Err(LedgerError::Busy(ledger.path.clone()));
@@ -294,7 +294,7 @@ impl<'a> Session<'a> {
         let written = steps::write(&ledger.steps, &entry);
         let (file, path) = written.map_err(|why| ledger.failed("writing a step", why))?;
         self.entries.push(entry.clone());
-        Ok(Held::new(file, path, entry))
+        Ok(OwnEntry::new(file, path, entry))
     }
 }
 

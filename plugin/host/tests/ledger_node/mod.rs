@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use berth_host::StateDir;
-use berth_host::ledger::{Entry, Held, Ledger, StepKey};
+use berth_host::ledger::{Entry, Ledger, OwnEntry, StepKey};
 use berth_placement::CpuSet;
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ pub fn entry(job: u32, cpus: &str) -> Entry {
 }
 
 /// An entry of this process.
-pub fn hold(ledger: &Ledger, entry: Entry) -> Held {
+pub fn hold(ledger: &Ledger, entry: Entry) -> OwnEntry {
     ledger.session(PATIENCE).unwrap().hold(entry).unwrap()
 }
 

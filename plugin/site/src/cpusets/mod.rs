@@ -64,7 +64,7 @@ pub struct PartitionWords {
 
 /// A job that names a static cpuset, by its credential.
 #[derive(Clone, Copy, Debug)]
-pub struct Who<'a> {
+pub struct JobIdentity<'a> {
     /// The job's user.
     pub uid: u32,
     /// The job's account.
@@ -83,7 +83,11 @@ impl SiteCpusets {
     ///
     /// # Errors
     /// [`Denied`]
-    pub fn set<'a>(&'a self, name: &'a str, who: Who<'_>) -> Result<&'a StaticSet, Denied<'a>> {
+    pub fn set<'a>(
+        &'a self,
+        name: &'a str,
+        identity: JobIdentity<'_>,
+    ) -> Result<&'a StaticSet, Denied<'a>> {
         let Some(set) = self.here().find(|set| set.name.as_str() == name) else {
             let elsewhere = self.sets.iter().find(|set| set.name.as_str() == name);
             return Err(match elsewhere {
@@ -99,12 +103,14 @@ impl SiteCpusets {
             names.as_ref().is_none_or(has)
         };
         let users = set.users.as_ref();
-        if !users.is_none_or(|users| users.contains(&who.uid)) {
+        if !users.is_none_or(|users| users.contains(&identity.uid)) {
             Err(Denied::Closed(set, "user"))
-        } else if !is_in(&set.accounts, who.account, str::eq_ignore_ascii_case) {
+        } else if !is_in(&set.accounts, identity.account, str::eq_ignore_ascii_case) {
             // Slurm's accounting keeps accounts in small letters.
             Err(Denied::Closed(set, "account"))
-        } else if !is_in(&set.partitions, who.partition, |known, name| known == name) {
+        } else if !is_in(&set.partitions, identity.partition, |known, name| {
+            known == name
+        }) {
             Err(Denied::Closed(set, "partition"))
         } else {
             Ok(set)

@@ -3,7 +3,7 @@
 use berth_placement::CpuSet;
 use berth_placement::request::cpuset::Words;
 
-use super::{Denied, LineError, Site, SiteCpusets, Who};
+use super::{Denied, JobIdentity, LineError, Site, SiteCpusets};
 
 fn read(text: &str) -> Result<SiteCpusets, LineError> {
     let site = Site {
@@ -31,8 +31,8 @@ partition=low default='CPUSET[CPU_LIST=0, 2-3]' mandatory=\"MAX_RADIUS=1\"
 partition=high mandatory=CPUSET_TYPE=none
 ";
 
-fn who(uid: u32, account: &'static str, partition: &'static str) -> Who<'static> {
-    Who {
+fn identity(uid: u32, account: &'static str, partition: &'static str) -> JobIdentity<'static> {
+    JobIdentity {
         uid,
         account,
         partition,
@@ -47,11 +47,11 @@ fn every_word_is_read() {
         .map(|set| (set.line, set.name.as_str()))
         .collect();
     assert_eq!(here, [(2, "MYSET"), (4, "OPEN")]);
-    let set = all.set("MYSET", who(1001, "phys", "low")).unwrap();
+    let set = all.set("MYSET", identity(1001, "phys", "low")).unwrap();
     assert_eq!(set.cpus, CpuSet::from_list("0-3").unwrap());
     assert_eq!(set.mems.as_ref().unwrap().to_string(), "0");
     assert_eq!(set.options.to_string(), "CPUSET_MEMORY_LOCAL");
-    let open = all.set("OPEN", who(7, "", "")).unwrap();
+    let open = all.set("OPEN", identity(7, "", "")).unwrap();
     assert_eq!(
         (open.cpus.to_string(), open.mems.clone()),
         ("4,6".into(), None)
@@ -122,25 +122,25 @@ fn words_that_need_more_are_a_doubt() {
 #[test]
 fn a_set_is_for_those_whom_each_word_lets_in() {
     let all = read(FILE).unwrap();
-    for (who, closed) in [
-        (who(1001, "phys", "low"), None),
-        (who(1500, "PHYS", "high"), None),
-        (who(1002, "phys", "low"), Some("user")),
-        (who(0, "phys", "low"), Some("user")),
-        (who(1001, "chem", "low"), Some("account")),
-        (who(1001, "", "low"), Some("account")),
-        (who(1001, "phys", "LOW"), Some("partition")),
+    for (identity, closed) in [
+        (identity(1001, "phys", "low"), None),
+        (identity(1500, "PHYS", "high"), None),
+        (identity(1002, "phys", "low"), Some("user")),
+        (identity(0, "phys", "low"), Some("user")),
+        (identity(1001, "chem", "low"), Some("account")),
+        (identity(1001, "", "low"), Some("account")),
+        (identity(1001, "phys", "LOW"), Some("partition")),
     ] {
-        let got = all.set("MYSET", who);
+        let got = all.set("MYSET", identity);
         let told = got.as_ref().err().map(ToString::to_string);
         let want = closed.map(|what| format!("not open to this job's {what};"));
-        assert_eq!(got.is_ok(), closed.is_none(), "{who:?}: {told:?}");
+        assert_eq!(got.is_ok(), closed.is_none(), "{identity:?}: {told:?}");
         assert!(
             want.is_none_or(|want| told.as_ref().is_some_and(|told| told.contains(&want))),
-            "{who:?}: {told:?}"
+            "{identity:?}: {told:?}"
         );
     }
-    let me = who(1001, "phys", "low");
+    let me = identity(1001, "phys", "low");
     assert!(matches!(all.set("FAR", me), Err(Denied::Elsewhere(set)) if set.line == 6));
     let told = all.set("FAR", me).unwrap_err().to_string();
     assert!(told.contains("on there;"), "{told}");
@@ -161,8 +161,8 @@ fn an_unknown_user_opens_nothing_and_is_a_doubt() {
         doubts,
         ["line 2: this node knows no user carl, so nobody gets in by that name"]
     );
-    assert!(all.set("A", who(1, "", "")).is_ok());
-    assert!(all.set("B", who(1, "", "")).is_err());
+    assert!(all.set("A", identity(1, "", "")).is_ok());
+    assert!(all.set("B", identity(1, "", "")).is_err());
 }
 
 #[test]

@@ -52,7 +52,7 @@ struct Jobs {
 
 /// A job, by its credential.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Who<'a> {
+pub struct JobIdentity<'a> {
     /// Its partition.
     pub partition: &'a str,
     /// Its account.
@@ -71,8 +71,8 @@ impl SitePools {
 
     /// The pool of a job on this node: the first line that has it.
     #[must_use]
-    pub fn of(&self, who: Who<'_>) -> Option<&Pool> {
-        self.here().find(|pool| pool.jobs.has(who))
+    pub fn of(&self, identity: JobIdentity<'_>) -> Option<&Pool> {
+        self.here().find(|pool| pool.jobs.has(identity))
     }
 
     /// The weights of the jobs of this node; none if it has no pools.
@@ -109,16 +109,16 @@ impl Pool {
 }
 
 impl Jobs {
-    fn has(&self, who: Who<'_>) -> bool {
+    fn has(&self, identity: JobIdentity<'_>) -> bool {
         let is_in = |names: &Option<Vec<String>>, own: &str, same: fn(&str, &str) -> bool| {
             let known = |names: &Vec<String>| names.iter().any(|name| same(name, own));
             names.as_ref().is_none_or(known)
         };
         let equal = |known: &str, own: &str| known == own;
-        self.partition.as_ref().is_none_or(|own| own == who.partition)
+        self.partition.as_ref().is_none_or(|own| own == identity.partition)
             // Slurm's accounting keeps accounts and QOS in small letters.
-            && is_in(&self.accounts, who.account, str::eq_ignore_ascii_case)
-            && is_in(&self.qos, who.qos, str::eq_ignore_ascii_case)
-            && is_in(&self.reservations, who.reservation, equal)
+            && is_in(&self.accounts, identity.account, str::eq_ignore_ascii_case)
+            && is_in(&self.qos, identity.qos, str::eq_ignore_ascii_case)
+            && is_in(&self.reservations, identity.reservation, equal)
     }
 }

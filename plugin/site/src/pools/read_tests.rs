@@ -29,20 +29,20 @@ name=big reservation=night qos=high cpus=15 class=realtime export=WORKERS
 #[test]
 fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
     let all = read(GOOD.as_bytes(), &site()).unwrap();
-    let who = |partition, account, reservation, qos| Who {
+    let identity = |partition, account, reservation, qos| JobIdentity {
         partition,
         account,
         reservation,
         qos,
     };
     for (job, pool) in [
-        (who("multi8", "", "", ""), Some("multi8")),
-        (who("multi8", "any", "night", "high"), Some("multi8")),
-        (who("multi4", "chem", "", ""), Some("multi4")),
-        (who("multi4", "bio", "", ""), None),
-        (who("multi4", "", "night", "high"), Some("big")),
-        (who("normal", "phys", "night", ""), None),
-        (who("", "", "", ""), None),
+        (identity("multi8", "", "", ""), Some("multi8")),
+        (identity("multi8", "any", "night", "high"), Some("multi8")),
+        (identity("multi4", "chem", "", ""), Some("multi4")),
+        (identity("multi4", "bio", "", ""), None),
+        (identity("multi4", "", "night", "high"), Some("big")),
+        (identity("normal", "phys", "night", ""), None),
+        (identity("", "", "", ""), None),
     ] {
         let found = all.of(job).map(|pool| pool.name.as_str());
         assert_eq!(found, pool, "{job:?}");

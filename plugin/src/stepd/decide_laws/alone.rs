@@ -20,7 +20,7 @@ fn alone() -> impl Strategy<Value = Alone> {
 
 impl Site {
     /// Binds a step as its slurmstepd does, and returns its entry; returns `None` while no step of the job runs.
-    fn bind(&self, job: &Job, which: Index) -> Option<Held> {
+    fn bind(&self, job: &Job, which: Index) -> Option<OwnEntry> {
         let runs = |(_, state): &&(StepKey, State)| matches!(state, State::Runs(_));
         let runs: Vec<_> = job.steps.iter().filter(runs).collect();
         let (step, _) = runs.get(which.index(runs.len().max(1)))?;
@@ -67,11 +67,11 @@ proptest! {
                 }
                 Alone::Bind(which) => bound.extend(site.bind(&job, *which)),
             }
-            let (live, ended) = bound.into_iter().partition(|held: &Held| {
+            let (live, ended) = bound.into_iter().partition(|held: &OwnEntry| {
                 job.steps.iter().any(|(step, _)| *step == held.entry().step)
             });
             bound = live;
-            let ended: Vec<Held> = ended;
+            let ended: Vec<OwnEntry> = ended;
             ended.into_iter().for_each(|held| held.release().unwrap());
             let law = site.law(std::slice::from_ref(&job)).and_then(|()| site.nobody_waits(&job));
             prop_assert!(law.is_ok(), "after {:?}: {}", &events[..=at], law.unwrap_err());

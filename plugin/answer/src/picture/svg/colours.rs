@@ -6,7 +6,7 @@ use std::fmt::Write;
 use berth_placement::CpuId;
 
 use crate::picture::areas::Frame;
-use crate::picture::cell::Cell;
+use crate::picture::cpu_state::CpuState;
 
 pub(super) const PAPER: &str = "#ffffff";
 pub(super) const TEXT: &str = "#1b1f24";
@@ -50,26 +50,26 @@ pub(super) fn core(kind: usize) -> Paint {
 }
 
 /// The frame of a CPU.
-pub(super) fn cell_frame(cell: Cell) -> Paint {
+pub(super) fn cell_frame(cell: CpuState) -> Paint {
     match cell {
-        Cell::TaskShort(_) | Cell::SeveralShort(_) => paint(WARNING, "2.5", ""),
-        Cell::Several(_) => paint("#1b1f24", "1.5", ""),
+        CpuState::TaskShort(_) | CpuState::SeveralShort(_) => paint(WARNING, "2.5", ""),
+        CpuState::Several(_) => paint("#1b1f24", "1.5", ""),
         _ => paint(LINE, "0.75", ""),
     }
 }
 
 /// The colour of a CPU.
-pub(super) fn cell(cell: Cell) -> String {
+pub(super) fn cell(cell: CpuState) -> String {
     match cell {
-        Cell::All => "#b6c8dc".into(),
-        Cell::Outside | Cell::Forbidden => "#d4d7db".into(),
-        Cell::Taken => "#d9b99b".into(),
-        Cell::Free | Cell::Number => "#ffffff".into(),
-        Cell::Isolated => "#fbe7a8".into(),
-        Cell::Task(task)
-        | Cell::Several(task)
-        | Cell::TaskShort(task)
-        | Cell::SeveralShort(task) => task_colour(task),
+        CpuState::All => "#b6c8dc".into(),
+        CpuState::Outside | CpuState::Forbidden => "#d4d7db".into(),
+        CpuState::Taken => "#d9b99b".into(),
+        CpuState::Free | CpuState::Number => "#ffffff".into(),
+        CpuState::Isolated => "#fbe7a8".into(),
+        CpuState::Task(task)
+        | CpuState::Several(task)
+        | CpuState::TaskShort(task)
+        | CpuState::SeveralShort(task) => task_colour(task),
     }
 }
 
@@ -88,21 +88,23 @@ fn task_colour(task: u32) -> String {
 }
 
 /// What a mouse over a CPU shows.
-pub(super) fn hint(cell: Cell, cpu: CpuId) -> String {
+pub(super) fn hint(cell: CpuState, cpu: CpuId) -> String {
     match cell {
-        Cell::Task(task) => format!("CPU {cpu}: task {task}"),
-        Cell::Several(task) => format!("CPU {cpu}: task {task} and others"),
-        Cell::TaskShort(task) => format!("CPU {cpu}: task {task}, which has less than it requests"),
-        Cell::SeveralShort(task) => {
+        CpuState::Task(task) => format!("CPU {cpu}: task {task}"),
+        CpuState::Several(task) => format!("CPU {cpu}: task {task} and others"),
+        CpuState::TaskShort(task) => {
+            format!("CPU {cpu}: task {task}, which has less than it requests")
+        }
+        CpuState::SeveralShort(task) => {
             format!("CPU {cpu}: task {task} and others, although each requests its own")
         }
-        Cell::All => format!("CPU {cpu}: every task of the node"),
-        Cell::Free => format!("CPU {cpu}: free"),
-        Cell::Taken => format!("CPU {cpu}: another step is bound to it"),
-        Cell::Outside => format!("CPU {cpu}: not the step's"),
-        Cell::Number => format!("CPU {cpu}"),
-        Cell::Forbidden => format!("CPU {cpu}: not allowed here"),
-        Cell::Isolated => format!("CPU {cpu}: isolated"),
+        CpuState::All => format!("CPU {cpu}: every task of the node"),
+        CpuState::Free => format!("CPU {cpu}: free"),
+        CpuState::Taken => format!("CPU {cpu}: another step is bound to it"),
+        CpuState::Outside => format!("CPU {cpu}: not the step's"),
+        CpuState::Number => format!("CPU {cpu}"),
+        CpuState::Forbidden => format!("CPU {cpu}: not allowed here"),
+        CpuState::Isolated => format!("CPU {cpu}: isolated"),
     }
 }
 

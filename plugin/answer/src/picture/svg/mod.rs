@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use super::Picture;
 use super::areas::Frame;
-use super::cell::marks;
+use super::cpu_state::marks;
 use colours::{Paint, rect, text, wrapped};
 use layout::{GAP, PAD, flow, page, room};
 

@@ -2,7 +2,7 @@
 //! In: the cluster, the job's record, and the nodes that come into question. Out: the grant. Pure.
 
 use crate::controller::select::answer::JobGrant;
-use crate::controller::select::candidates::{Candidates, Wanted};
+use crate::controller::select::candidates::{Candidates, NodeCounts};
 use crate::controller::select::cluster::{Cluster, SlurmLine, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
@@ -13,8 +13,13 @@ use crate::controller::select::offer::{Assumed, offer};
 use crate::controller::select::take::{PickedNode, take};
 
 /// Whether the job could ever run on these nodes.
-pub(super) fn could_run(cluster: &Cluster, job: &Details, nodes: &[bool], wanted: Wanted) -> bool {
-    select(cluster, job, nodes, wanted, Assumed::Ever).is_some()
+pub(super) fn could_run(
+    cluster: &Cluster,
+    job: &Details,
+    nodes: &[bool],
+    node_counts: NodeCounts,
+) -> bool {
+    select(cluster, job, nodes, node_counts, Assumed::Ever).is_some()
 }
 
 /// The cores of these nodes that the job gets.
@@ -22,13 +27,13 @@ pub(super) fn grant(
     cluster: &Cluster,
     job: &Details,
     nodes: &[bool],
-    wanted: Wanted,
+    node_counts: NodeCounts,
 ) -> Option<JobGrant> {
     let tries_first = cluster.line == SlurmLine::V22_05;
-    if tries_first && !could_run(cluster, job, nodes, wanted) {
+    if tries_first && !could_run(cluster, job, nodes, node_counts) {
         return None;
     }
-    let choice = |nodes: &[bool]| select(cluster, job, nodes, wanted, Assumed::Now);
+    let choice = |nodes: &[bool]| select(cluster, job, nodes, node_counts, Assumed::Now);
     if cluster.select.unit == Unit::Node {
         let tries = linear::tries(cluster, job, nodes);
         let (chosen, _) = tries.iter().find_map(|nodes| choice(nodes))?;
@@ -49,7 +54,7 @@ fn select(
     cluster: &Cluster,
     job: &Details,
     nodes: &[bool],
-    wanted: Wanted,
+    node_counts: NodeCounts,
     assumed: Assumed,
 ) -> Option<(Chosen, Vec<CoreSet>)> {
     let mut free = vec![CoreSet::new(); nodes.len()];
@@ -72,9 +77,9 @@ fn select(
     let by_tasks = job.per_node.filter(|_| job.tasks > 0);
     let by_tasks = by_tasks.filter(|_| cluster.select.unit != Unit::Node);
     let least = by_tasks.map_or(0, |each| job.tasks.div_ceil(each.max(1)));
-    let wanted = Wanted {
-        least: wanted.least.max(least),
-        ..wanted
+    let node_counts = NodeCounts {
+        least: node_counts.least.max(least),
+        ..node_counts
     };
-    Some((choose(&candidates, wanted)?, free))
+    Some((choose(&candidates, node_counts)?, free))
 }

@@ -7,7 +7,7 @@ use crate::controller::select::details::Details;
 
 /// The numbers of nodes that a job requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct NodeCounts {
     pub least: u32,
     pub most: u32,
     pub best: u32,
@@ -31,12 +31,12 @@ pub(super) struct Due {
 }
 
 impl Due {
-    pub(super) fn new(job: &Details, wanted: Wanted) -> Self {
+    pub(super) fn new(job: &Details, node_counts: NodeCounts) -> Self {
         Self {
             cpus: job.min_cpus.into(),
-            nodes: wanted.least.max(wanted.best).into(),
-            least_nodes: wanted.least.into(),
-            most_nodes: wanted.most.into(),
+            nodes: node_counts.least.max(node_counts.best).into(),
+            least_nodes: node_counts.least.into(),
+            most_nodes: node_counts.most.into(),
         }
     }
 

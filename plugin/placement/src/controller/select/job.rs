@@ -3,7 +3,7 @@
 
 use crate::controller::select::answer::{Gap, JobAnswer, JobRefusal, Wait};
 use crate::controller::select::attempt::{could_run, grant};
-use crate::controller::select::candidates::Wanted;
+use crate::controller::select::candidates::NodeCounts;
 use crate::controller::select::cluster::{Cluster, SlurmLine};
 use crate::controller::select::details::Details;
 use crate::controller::select::eligible::{has_memory, is_configured};
@@ -78,7 +78,7 @@ fn exceeds_partition(cluster: &Cluster, job: &Details) -> bool {
         || partition.max_nodes.is_some_and(|most| job.max_nodes > most)
 }
 
-fn wanted(cluster: &Cluster, job: &Details) -> Wanted {
+fn wanted(cluster: &Cluster, job: &Details) -> NodeCounts {
     let partition = &cluster.partition;
     let of_partition = partition.max_nodes.unwrap_or(MOST_NODES);
     let most = match job.max_nodes {
@@ -86,7 +86,7 @@ fn wanted(cluster: &Cluster, job: &Details) -> Wanted {
         most => most.min(of_partition),
     };
     let least = job.min_nodes.max(partition.min_nodes);
-    Wanted {
+    NodeCounts {
         least,
         most,
         best: if job.max_nodes > 0 && !job.use_min_nodes {

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use crate::controller::select::candidates::{Candidates, Due, Wanted};
+use crate::controller::select::candidates::{Candidates, Due, NodeCounts};
 
 /// The nodes of a job.
 pub(super) struct Chosen {
@@ -15,13 +15,16 @@ pub(super) struct Chosen {
 }
 
 /// The nodes, in slurm.conf's order, or `None`.
-pub(super) fn choose(from: &Candidates<'_>, wanted: Wanted) -> Option<Chosen> {
+pub(super) fn choose(from: &Candidates<'_>, node_counts: NodeCounts) -> Option<Chosen> {
     let job = from.job;
     let most = match job.tasks {
-        0 => wanted.most,
-        tasks => wanted.most.min(tasks.max(wanted.least)),
+        0 => node_counts.most,
+        tasks => node_counts.most.min(tasks.max(node_counts.least)),
     };
-    let wanted = Wanted { most, ..wanted };
+    let node_counts = NodeCounts {
+        most,
+        ..node_counts
+    };
     let is_named = |at: &usize| job.wanted.binary_search(at).is_ok();
     let all = 0..from.offers.len();
     let others: Vec<usize> = all
@@ -34,7 +37,7 @@ pub(super) fn choose(from: &Candidates<'_>, wanted: Wanted) -> Option<Chosen> {
     }
     let mut nodes = runs
         .into_iter()
-        .find_map(|run| among(from, wanted, run.to_vec()))?;
+        .find_map(|run| among(from, node_counts, run.to_vec()))?;
     nodes.sort_unstable();
     let open = nodes.len() - job.wanted.len();
     Some(Chosen {
@@ -46,20 +49,24 @@ pub(super) fn choose(from: &Candidates<'_>, wanted: Wanted) -> Option<Chosen> {
 /// Nodes of these: the lightest, or the largest where those do not hold the job.
 fn among(
     from: &Candidates<'_>,
-    wanted: Wanted,
+    node_counts: NodeCounts,
     mut nodes: Vec<usize>,
 ) -> Option<Vec<(usize, u32)>> {
     nodes.sort_by_key(|at| from.weight(*at));
-    in_order(from, wanted, &nodes).or_else(|| {
+    in_order(from, node_counts, &nodes).or_else(|| {
         nodes.sort_by_key(|at| Reverse(from.usable(*at)));
-        in_order(from, wanted, &nodes)
+        in_order(from, node_counts, &nodes)
     })
 }
 
 /// Takes the nodes of `-w`, and then the others as they stand until nothing is due. Among nodes of one weight, the
 /// first that holds all that is due goes before several.
-fn in_order(from: &Candidates<'_>, wanted: Wanted, others: &[usize]) -> Option<Vec<(usize, u32)>> {
-    let mut due = Due::new(from.job, wanted);
+fn in_order(
+    from: &Candidates<'_>,
+    node_counts: NodeCounts,
+    others: &[usize],
+) -> Option<Vec<(usize, u32)>> {
+    let mut due = Due::new(from.job, node_counts);
     let mut taken = Vec::new();
     for &at in &from.job.wanted {
         if due.most_nodes <= 0 || from.usable(at) == 0 {

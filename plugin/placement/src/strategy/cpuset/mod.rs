@@ -1,5 +1,5 @@
 //! A job's cpuset on this node, and the step inside it: the step's own wish places its tasks as if the
-//! cpuset were the allocation. In: the request, the node, what others claim. Out: [`Inside`]. Pure.
+//! cpuset were the allocation. In: the request, the node, what others claim. Out: [`CpusetPart`]. Pure.
 
 mod best_fit;
 mod candidates;
@@ -33,7 +33,7 @@ use crate::topology::node::Node;
 
 /// What a step has inside its job's cpuset.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct CpusetPart {
     /// What it may use.
     pub(crate) owned: Owned,
     set: Option<ChosenSet>,
@@ -42,7 +42,7 @@ pub(crate) struct Inside {
     pub(crate) without: Option<String>,
 }
 
-impl Inside {
+impl CpusetPart {
     /// The step's part of the cpuset.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use crate::request::near::Near;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::strategy::near::neighbours::{Neighbours, failed};
-use crate::strategy::near::share::Wanted;
+use crate::strategy::near::share::CpusPerTask;
 use crate::strategy::situation::Situation;
 
 pub(crate) use crate::strategy::near::narrow::{Amount, Failure, Need, narrow};
@@ -51,11 +51,11 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
             false => Err(too_many(here)),
         };
     }
-    let wanted = Wanted {
+    let each = CpusPerTask {
         cpus: here.threads_each(limit),
         exact,
     };
-    let shares = share::tasks(&found.places, wanted, request.tasks);
+    let shares = share::tasks(&found.places, each, request.tasks);
     let table = here.node.table();
     // Many tasks beyond the hardware threads have the same ones.
     let mut before: Option<(&[PuIdx], CpuSet)> = None;
@@ -69,7 +69,7 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
         before = Some((pus, cpus));
     }
     let plan = here.each(tasks, Rule::Near(near.clone()));
-    found.finish(here, near, plan, Some(wanted.cpus))
+    found.finish(here, near, plan, Some(each.cpus))
 }
 
 fn too_many(here: &Situation<'_>) -> Refusal {

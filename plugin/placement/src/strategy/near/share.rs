@@ -14,7 +14,7 @@ use crate::strategy::near::places::{Cores, Places};
 
 /// The CPUs that each task requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct CpusPerTask {
     /// Hardware threads for `-c`; 1 requests an even share.
     pub(super) cpus: u32,
     /// Whether a task gets exactly these hardware threads, and not whole cores.
@@ -62,17 +62,17 @@ impl Shares {
         self.of_task.iter().map(|own| &all[own.clone()])
     }
 
-    fn fits(&self, wanted: Wanted) -> bool {
+    fn fits(&self, each: CpusPerTask) -> bool {
         let mut all = self.of_task.iter();
-        all.all(|pus| pus.len() >= wanted.cpus as usize)
+        all.all(|pus| pus.len() >= each.cpus as usize)
     }
 
     /// The whole cores at the beginning of each share that have the CPUs a task requests.
-    fn cut(mut self, wanted: Wanted) -> Self {
-        let least = wanted.cpus as usize;
+    fn cut(mut self, each: CpusPerTask) -> Self {
+        let least = each.cpus as usize;
         for own in self.of_task.iter_mut().filter(|own| own.len() > least) {
             let end = own.start + least;
-            own.end = match wanted.exact {
+            own.end = match each.exact {
                 true => end,
                 false => own.end.min(self.cores.end_around(end - 1)),
             };
@@ -82,21 +82,21 @@ impl Shares {
 }
 
 /// Each task's hardware threads.
-pub(super) fn tasks(places: &Places, wanted: Wanted, count: u32) -> Shares {
+pub(super) fn tasks(places: &Places, each: CpusPerTask, count: u32) -> Shares {
     let shares = Shares::new(&places.cores, &by_group(places, 1), count, split);
-    if wanted.cpus <= 1 {
+    if each.cpus <= 1 {
         return shares;
     }
-    let shares = match shares.fits(wanted) {
+    let shares = match shares.fits(each) {
         true => shares,
         false => {
-            let pack = |cores: &Cores, own, tasks| pack(cores, own, (tasks, wanted.cpus));
-            let parts = by_need(places, wanted.cpus);
+            let pack = |cores: &Cores, own, tasks| pack(cores, own, (tasks, each.cpus));
+            let parts = by_need(places, each.cpus);
             let packed = Shares::new(&places.cores, &parts, count, pack);
-            if packed.fits(wanted) { packed } else { shares }
+            if packed.fits(each) { packed } else { shares }
         }
     };
-    shares.cut(wanted)
+    shares.cut(each)
 }
 
 /// Runs of cores of nearly equal length; with more tasks than cores runs of hardware threads; with

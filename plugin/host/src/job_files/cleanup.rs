@@ -1,5 +1,5 @@
 //! Files of jobs that are over. No hook of Slurm's sees a job's end on a node before its epilog has run,
-//! so each step holds a lock while it lives ([`super::living`]), and a job without a living step is over once
+//! so each step holds a lock while it lives ([`super::step_lock`]), and a job without a living step is over once
 //! nothing of it has changed for a while. The number of a user's jobs with files has a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::folder::{self, JobFilesError};
-use super::living::LivingJobs;
+use super::step_lock::JobLocks;
 use crate::atomic_file::is_older;
 use crate::state::StateDir;
 
@@ -32,7 +32,7 @@ struct OfJob {
 
 /// Removes the files of jobs that are over, and the folders of users that have none left.
 pub fn tidy(dir: &StateDir) {
-    let living = LivingJobs::of(dir);
+    let living = JobLocks::of(dir);
     for folder in folder::all(dir) {
         tidy_folder(&folder, &living);
         if folder != folder::path(dir) {
@@ -42,7 +42,7 @@ pub fn tidy(dir: &StateDir) {
     }
 }
 
-fn tidy_folder(folder: &Path, living: &LivingJobs) {
+fn tidy_folder(folder: &Path, living: &JobLocks) {
     for (job, of_job) in jobs(folder) {
         if !of_job.is_young && !living.lives(job) {
             for path in &of_job.files {
@@ -58,7 +58,7 @@ pub(super) fn make_room(dir: &StateDir, folder: &Path) -> Result<(), JobFilesErr
     if count(folder) <= MANY {
         return Ok(());
     }
-    tidy_folder(folder, &LivingJobs::of(dir));
+    tidy_folder(folder, &JobLocks::of(dir));
     match count(folder) < MOST {
         true => Ok(()),
         false => Err(JobFilesError::Full {

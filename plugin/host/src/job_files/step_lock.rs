@@ -17,7 +17,7 @@ const MODE: u32 = 0o600;
 
 /// The lock of a step: it lives for as long as this value, and no longer than the process.
 #[derive(Debug)]
-pub struct Living {
+pub struct StepLock {
     _file: File,
 }
 
@@ -25,20 +25,20 @@ pub struct Living {
 ///
 /// # Errors
 /// [`JobFilesError`]: the folder or the file cannot be made, trusted or locked.
-pub fn begin_step(dir: &StateDir, job: u32) -> Result<Living, JobFilesError> {
+pub fn begin_step(dir: &StateDir, job: u32) -> Result<StepLock, JobFilesError> {
     folder::prepare(dir)?;
     let file = open(dir)?;
     lock::share(&file, u64::from(job)).map_err(|why| JobFilesError::Make {
         path: path(dir),
         why,
     })?;
-    Ok(Living { _file: file })
+    Ok(StepLock { _file: file })
 }
 
 /// Asks for jobs one after another.
-pub(super) struct LivingJobs(Option<File>);
+pub(super) struct JobLocks(Option<File>);
 
-impl LivingJobs {
+impl JobLocks {
     pub(super) fn of(dir: &StateDir) -> Self {
         Self(open(dir).ok())
     }

@@ -1,13 +1,13 @@
 //! The node at this moment, and where the cgroups of its steps are.
 
 use berth_host::cgroup::{Place, jobs, members, scopes};
-use berth_host::ledger::{Entry, Leaf};
+use berth_host::ledger::{Entry, TaskCgroup};
 use berth_placement::{CpuSet, Node};
 use libc::pid_t;
 
 /// What is known of a node.
 #[derive(Clone, Copy)]
-pub(crate) struct Here<'a> {
+pub(crate) struct NodeState<'a> {
     pub node: &'a Node,
     pub cgroups: &'a Cgroups,
     pub online: &'a CpuSet,
@@ -50,11 +50,14 @@ impl Cgroups {
     }
 
     /// Those of a step's tasks.
-    pub(crate) fn leaves<'a>(&self, entry: &'a Entry) -> impl Iterator<Item = (Place, &'a Leaf)> {
+    pub(crate) fn leaves<'a>(
+        &self,
+        entry: &'a Entry,
+    ) -> impl Iterator<Item = (Place, &'a TaskCgroup)> {
         let tasks = self.tasks(entry).into_iter();
         tasks.flat_map(|tasks| {
-            let leaf = move |leaf: &'a Leaf| (tasks.below(&leaf.name), leaf);
-            entry.leaves.iter().map(leaf)
+            let cgroup = move |cgroup: &'a TaskCgroup| (tasks.below(&cgroup.name), cgroup);
+            entry.leaves.iter().map(cgroup)
         })
     }
 

@@ -4,20 +4,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
-use super::entry::{Entry, Leaf};
+use super::entry::{Entry, TaskCgroup};
 use super::process::Task;
 use super::{LedgerError, step_cgroup, steps};
 use crate::trust;
 
 /// An entry that was written, until its step ends.
 #[derive(Debug)]
-pub struct Held {
+pub struct OwnEntry {
     file: File,
     path: PathBuf,
     entry: Entry,
 }
 
-impl Held {
+impl OwnEntry {
     pub(super) fn new(file: File, path: PathBuf, entry: Entry) -> Self {
         Self { file, path, entry }
     }
@@ -33,7 +33,7 @@ impl Held {
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn started(&mut self, pid: i32, leaves: Vec<Leaf>) -> Result<(), LedgerError> {
+    pub fn started(&mut self, pid: i32, leaves: Vec<TaskCgroup>) -> Result<(), LedgerError> {
         let cgroup = self.entry.cgroup.clone();
         self.write(Entry {
             task: Some(Task::of(pid)),

@@ -3,7 +3,7 @@
 
 use berth_host::cgroup::members::{self, Thread};
 use berth_host::cgroup::{Fence, FenceError, Folder, Place, Version, Written, freezer};
-use berth_host::ledger::Leaf;
+use berth_host::ledger::TaskCgroup;
 use berth_host::{affinity_of, set_affinity};
 use berth_placement::strategy::cpuset::moved;
 use berth_placement::{CpuSet, Node};
@@ -24,7 +24,7 @@ impl Way<'_> {
 
     /// What a task's cgroup has then, of what its step reaches. A task whose place the step does not reach has all of
     /// the step's; a step that reaches none of it stays where it is.
-    pub(crate) fn leaf(&self, leaf: &Leaf, reach: &CpuSet) -> Leaf {
+    pub(crate) fn leaf(&self, leaf: &TaskCgroup, reach: &CpuSet) -> TaskCgroup {
         if self.from == self.to {
             return leaf.clone();
         }
@@ -33,7 +33,7 @@ impl Way<'_> {
         let or_all = |cpus: CpuSet| if cpus.is_empty() { all.clone() } else { cpus };
         match all.is_empty() {
             true => leaf.clone(),
-            false => Leaf {
+            false => TaskCgroup {
                 cpus: or_all(inside(&leaf.cpus)),
                 fence: or_all(inside(&leaf.fence)),
                 ..leaf.clone()
@@ -44,8 +44,8 @@ impl Way<'_> {
 
 /// What a task's cgroup had, and what it is to have.
 pub(crate) struct Change<'a> {
-    pub before: &'a Leaf,
-    pub after: &'a Leaf,
+    pub before: &'a TaskCgroup,
+    pub after: &'a TaskCgroup,
     pub way: Way<'a>,
     /// Whether the kernel may have forgotten masks: before 6.2 it gives threads all CPUs of their cgroup when a CPU
     /// goes or comes.
@@ -112,14 +112,14 @@ impl Change<'_> {
 pub(crate) fn follow(place: &Place, way: Way<'_>) -> Result<(), FenceError> {
     let folder = place.open()?;
     let fence = folder.cpus("cpuset.cpus");
-    let before = Leaf {
+    let before = TaskCgroup {
         name: String::new(),
         cpus: way.from.clone(),
         fence: fence.clone(),
         has_own_memory: true,
     };
     let is_inside = !fence.is_empty() && fence.is_subset(way.from);
-    let after = Leaf {
+    let after = TaskCgroup {
         cpus: way.to.clone(),
         fence: if is_inside { way.of(&fence) } else { fence },
         ..before.clone()
@@ -167,10 +167,10 @@ mod tests {
     fn threads_keep_their_places() {
         let machine = Machine::regular(1, 8, 1, Numbering::Block).unwrap();
         let node = Node::of(machine, SocketKind::Package, Rules::default());
-        let leaf = |cpus: &str, fence: &str| Leaf {
+        let leaf = |cpus: &str, fence: &str| TaskCgroup {
             cpus: set(cpus),
             fence: set(fence),
-            ..Leaf::default()
+            ..TaskCgroup::default()
         };
         let (before, after) = (leaf("0-1", "0-3"), leaf("4-5", "4-7"));
         let (from, to) = (set("0-3"), set("4-7"));

@@ -6,7 +6,7 @@ use berth_placement::{CpuId, CpuSet, Machine};
 
 /// The content of a CPU in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
+pub enum CpuState {
     /// A task's number.
     Task(u32),
     /// The lowest of several tasks.
@@ -32,58 +32,62 @@ pub enum Cell {
 }
 
 /// What each CPU of a machine shows.
-pub type Cells = BTreeMap<CpuId, Cell>;
+pub type Cells = BTreeMap<CpuId, CpuState>;
 
 /// Every mark: an example, its form in a tree, and its meaning in a tree and in words.
-const MARKS: [(Cell, &str, &str); 11] = [
+const MARKS: [(CpuState, &str, &str); 11] = [
     (
-        Cell::Number,
+        CpuState::Number,
         "N a CPU, by kernel number",
         "a CPU, by the kernel's number",
     ),
     (
-        Cell::Task(0),
+        CpuState::Task(0),
         "N a task",
         "each task has a colour: large its number, small the CPU's kernel number",
     ),
     (
-        Cell::Several(0),
+        CpuState::Several(0),
         "N+ that task and others",
         "N+, dark frame: task N and others share this CPU",
     ),
     (
-        Cell::TaskShort(0),
+        CpuState::TaskShort(0),
         "N! that task has less than it requests",
         "N!, red frame: task N has less than it requests",
     ),
     (
-        Cell::SeveralShort(0),
+        CpuState::SeveralShort(0),
         "N+! tasks share it although each requests its own",
         "N+!, red frame: tasks share this CPU although each requests its own",
     ),
     (
-        Cell::All,
+        CpuState::All,
         "* every task of the node",
         "blue-grey, *: every task of the node may run here",
     ),
-    (Cell::Free, ". free", "white, a dot: the step's, and free"),
     (
-        Cell::Taken,
+        CpuState::Free,
+        ". free",
+        "white, a dot: the step's, and free",
+    ),
+    (
+        CpuState::Taken,
         "x another step is bound to it",
         "brown, x: another step is bound to it",
     ),
     (
-        Cell::Outside,
+        CpuState::Outside,
         "- not the step's",
         "grey, a dash: not the step's",
     ),
     (
-        Cell::Forbidden,
+        CpuState::Forbidden,
         "N! not allowed here",
         "grey, N!: not allowed here",
     ),
     (
-        Cell::Isolated,
+        CpuState::Isolated,
         "N~ isolated (isolcpus)",
         "N~: isolated (isolcpus)",
     ),
@@ -92,8 +96,8 @@ const MARKS: [(Cell, &str, &str); 11] = [
 /// The marks that some cells have: each with an example of them, its meaning in a tree, and in words.
 pub fn marks<'a>(
     cells: impl Iterator<Item = &'a Cells> + Clone,
-) -> Vec<(Cell, &'static str, &'static str)> {
-    let first = |example: Cell| {
+) -> Vec<(CpuState, &'static str, &'static str)> {
+    let first = |example: CpuState| {
         let mut all = cells.clone().flat_map(|cells| cells.values());
         all.find(|cell| cell.is_like(example)).copied()
     };
@@ -103,7 +107,7 @@ pub fn marks<'a>(
         .collect()
 }
 
-impl Cell {
+impl CpuState {
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -145,9 +149,9 @@ impl Cell {
 /// Each CPU of a machine by its own number.
 pub fn numbers(machine: &Machine, isolated: &CpuSet) -> Cells {
     let cell = |cpu| match cpu {
-        cpu if !machine.allowed().contains(cpu) => Cell::Forbidden,
-        cpu if isolated.contains(cpu) => Cell::Isolated,
-        _ => Cell::Number,
+        cpu if !machine.allowed().contains(cpu) => CpuState::Forbidden,
+        cpu if isolated.contains(cpu) => CpuState::Isolated,
+        _ => CpuState::Number,
     };
     machine.cpus().iter().map(|cpu| (cpu, cell(cpu))).collect()
 }
