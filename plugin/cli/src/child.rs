@@ -28,16 +28,16 @@ pub(crate) fn run(command: &mut Command, most: u64, limit: Duration) -> Result<V
         .spawn()
         .map_err(Trouble::Start)?;
     let pipe = child.stdout.take();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // Not in this thread: a pipe may stay open when the child has ended.
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let _ = pipe.map(|pipe| pipe.take(most + 1).read_to_end(&mut bytes));
         // Nobody listens any more if the time was up.
-        let _ = tell.send(bytes);
+        let _ = sender.send(bytes);
     });
-    let heard = told.recv_timeout(limit);
-    let is_long = heard.as_ref().is_ok_and(|bytes| bytes.len() as u64 > most);
+    let answer = receiver.recv_timeout(limit);
+    let is_long = answer.as_ref().is_ok_and(|bytes| bytes.len() as u64 > most);
     let ended = match is_long {
         true => None,
         false => wait(&mut child, deadline),
@@ -47,7 +47,7 @@ pub(crate) fn run(command: &mut Command, most: u64, limit: Duration) -> Result<V
         let _ = child.kill();
         wait(&mut child, Instant::now() + AFTER_KILL);
     }
-    match (heard, ended) {
+    match (answer, ended) {
         _ if is_long => Err(Trouble::Long),
         (Ok(bytes), Some(status)) if status.success() => Ok(bytes),
         (Ok(_), Some(status)) => Err(Trouble::Failed(status)),

@@ -85,10 +85,10 @@ mod tests {
             ("machine.XML", "no such file is there"),
             ("./pack:2", "no such file is there"),
         ] {
-            let told = Source::parse(text).unwrap_err().to_string();
-            assert!(told.contains(found), "{text:?}: {told}");
+            let error = Source::parse(text).unwrap_err().to_string();
+            assert!(error.contains(found), "{text:?}: {error}");
             for form in ["\"live\"", "XML file", "pack:2 core:4 pu:2"] {
-                assert!(told.contains(form), "{text:?}: {told}");
+                assert!(error.contains(form), "{text:?}: {error}");
             }
         }
     }

@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn the_limit_is_the_kernels() {
         assert!(check_size("pack:65536 pu:1").is_ok());
-        let told = check_size("pack:65536 pu:2").unwrap_err().to_string();
-        assert!(told.contains("65536 hardware threads"), "{told}");
+        let error = check_size("pack:65536 pu:2").unwrap_err().to_string();
+        assert!(error.contains("65536 hardware threads"), "{error}");
         assert!(check_size(&"1 ".repeat(1 << 20)).is_err());
     }
 }

@@ -57,7 +57,7 @@ pub enum ChildError {
     },
     /// It was killed after its time.
     #[error(
-        "{command} discover took more than {} s and was killed{said}; try it by hand, \
+        "{command} discover took more than {} s and was killed{first_line}; try it by hand, \
          and see whether lstopo hangs too; or set command= in plugstack.conf", limit.as_secs_f32()
     )]
     TimedOut {
@@ -66,21 +66,23 @@ pub enum ChildError {
         /// The limit.
         limit: Duration,
         /// Its first line on stderr, as `: "…"`, or nothing.
-        said: String,
+        first_line: String,
     },
     /// It ended with a failure.
-    #[error("{command} discover {ended}{said}; try it by hand; or set command= in plugstack.conf")]
+    #[error(
+        "{command} discover {ended}{first_line}; try it by hand; or set command= in plugstack.conf"
+    )]
     Failed {
         /// The command.
         command: PathBuf,
         /// How it ended: `exited with status 1`.
         ended: String,
         /// Its first line on stderr, as `: "…"`, or nothing.
-        said: String,
+        first_line: String,
     },
     /// It ended without an error, but wrote nothing.
     #[error(
-        "{command} discover ended, but wrote no {output}{said}; see whether it is berth's \
+        "{command} discover ended, but wrote no {output}{first_line}; see whether it is berth's \
          command (berth --version) and set command= in plugstack.conf"
     )]
     NoFile {
@@ -89,7 +91,7 @@ pub enum ChildError {
         /// The file that it had to write.
         output: PathBuf,
         /// Its first line on stderr, as `: "…"`, or nothing.
-        said: String,
+        first_line: String,
     },
 }
 
@@ -121,27 +123,27 @@ pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildEr
         command: command.into(),
         why,
     })?;
-    let mut heard = Vec::new();
-    let end = wait(child, limit, &mut heard);
-    let said = first_line(&heard);
+    let mut printed = Vec::new();
+    let end = wait(child, limit, &mut printed);
+    let first_line = first_line(&printed);
     let command = command.into();
     match end {
         End::TimedOut => Err(ChildError::TimedOut {
             command,
             limit,
-            said,
+            first_line,
         }),
         End::Status(status) if !matches!(status, WaitStatus::Exited(_, 0)) => {
             Err(ChildError::Failed {
                 command,
                 ended: in_words(status),
-                said,
+                first_line,
             })
         }
         _ if stamp(output).is_none_or(|after| Some(after) == before) => Err(ChildError::NoFile {
             command,
             output: output.into(),
-            said,
+            first_line,
         }),
         _ => Ok(()),
     }
@@ -170,19 +172,19 @@ fn stamp(output: &Path) -> Option<(u64, i64, i64)> {
     Some((found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
-fn wait(child: Child, limit: Duration, heard: &mut Vec<u8>) -> End {
+fn wait(child: Child, limit: Duration, printed: &mut Vec<u8>) -> End {
     let deadline = Instant::now() + limit;
     let pid = child.pid;
     let mut stderr = Some(File::from(child.stderr));
     loop {
         if let Some(end) = ended(pid) {
-            drain(&mut stderr, heard);
+            drain(&mut stderr, printed);
             return end;
         }
         if Instant::now() >= deadline {
             break;
         }
-        listen(&mut stderr, heard, LOOK_EVERY);
+        listen(&mut stderr, printed, LOOK_EVERY);
     }
     // Nobody has waited for it yet, so the number still belongs to this child and its group.
     let _ = killpg(pid, Signal::SIGKILL);
@@ -190,7 +192,7 @@ fn wait(child: Child, limit: Duration, heard: &mut Vec<u8>) -> End {
     while ended(pid).is_none() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(5));
     }
-    drain(&mut stderr, heard);
+    drain(&mut stderr, printed);
     End::TimedOut
 }
 
@@ -204,20 +206,20 @@ fn ended(pid: nix::unistd::Pid) -> Option<End> {
 }
 
 /// Waits a moment for output of the child, or for the next look at it.
-fn listen(stderr: &mut Option<File>, heard: &mut Vec<u8>, milliseconds: u16) {
+fn listen(stderr: &mut Option<File>, printed: &mut Vec<u8>, milliseconds: u16) {
     let Some(file) = stderr else {
         thread::sleep(Duration::from_millis(2));
         return;
     };
-    if is_readable(file, milliseconds) && !read_some(file, heard) {
+    if is_readable(file, milliseconds) && !read_some(file, printed) {
         *stderr = None;
     }
 }
 
 /// Reads the rest of the pipe; a grandchild may hold it open, so this does not wait.
-fn drain(stderr: &mut Option<File>, heard: &mut Vec<u8>) {
+fn drain(stderr: &mut Option<File>, printed: &mut Vec<u8>) {
     let Some(file) = stderr else { return };
-    while heard.len() < OUTPUT_BYTES && is_readable(file, 0) && read_some(file, heard) {}
+    while printed.len() < OUTPUT_BYTES && is_readable(file, 0) && read_some(file, printed) {}
 }
 
 fn is_readable(file: &File, milliseconds: u16) -> bool {
@@ -226,13 +228,13 @@ fn is_readable(file: &File, milliseconds: u16) -> bool {
 }
 
 /// Reads once; `false` at the end of the pipe.
-fn read_some(file: &mut File, heard: &mut Vec<u8>) -> bool {
+fn read_some(file: &mut File, printed: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 1024];
     match file.read(&mut buffer) {
         Ok(0) => false,
         Ok(length) => {
-            let room = OUTPUT_BYTES.saturating_sub(heard.len());
-            heard.extend(buffer.iter().take(length.min(room)));
+            let room = OUTPUT_BYTES.saturating_sub(printed.len());
+            printed.extend(buffer.iter().take(length.min(room)));
             true
         }
         Err(why) => why.kind() == io::ErrorKind::Interrupted,
@@ -248,8 +250,8 @@ fn in_words(status: WaitStatus) -> String {
 }
 
 /// The first line that is not empty, made harmless for a log.
-fn first_line(heard: &[u8]) -> String {
-    let text = String::from_utf8_lossy(heard);
+fn first_line(printed: &[u8]) -> String {
+    let text = String::from_utf8_lossy(printed);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     line.map_or(String::new(), |line| {
         let plain: String = line

@@ -255,9 +255,9 @@ mod tests {
             let plan = plan(&request, &node, &Claims::default()).unwrap();
             let text = plan.text().unwrap();
             assert!(text.len() <= LIST_BYTES, "{}", text.len());
-            let said = plan.notes.iter().map(ToString::to_string);
-            let is_said = said.clone().any(|note| note.contains("no task is bound"));
-            assert_eq!(is_said, !is_read, "{cores} {level:?} {:?}", plan.notes);
+            let notes = plan.notes.iter().map(ToString::to_string);
+            let is_noted = notes.clone().any(|note| note.contains("no task is bound"));
+            assert_eq!(is_noted, !is_read, "{cores} {level:?} {:?}", plan.notes);
             let is_failed = plan.decision.rule == crate::Rule::BindingFailed;
             assert_eq!(is_failed, !is_read, "{cores} {level:?}");
         }

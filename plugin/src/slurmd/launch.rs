@@ -63,8 +63,8 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
             let refuses = |share| would_refuse(slurm, &launch, share);
             if let Some(text) = refusal::text(&launch, (node_id, slurm.layout), &why, refuses) {
                 // SAFETY: slurmd's place for a text, or null.
-                let told = unsafe { slurm_sys::hand_over(err_msg, &text, slurm.symbols) };
-                if let Err(why) = told {
+                let given = unsafe { slurm_sys::hand_over(err_msg, &text, slurm.symbols) };
+                if let Err(why) = given {
                     log::error!("{why}");
                 }
             }

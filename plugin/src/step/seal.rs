@@ -117,8 +117,8 @@ mod tests {
             (identity("n1", step(1, 0, None), 1001), &own),
             (identity("n1", step(1, 0, None), 1000), &other),
         ] {
-            let told = opens(&identity, key).unwrap_err();
-            assert_eq!(told, "its mark is not slurmd's");
+            let error = opens(&identity, key).unwrap_err();
+            assert_eq!(error, "its mark is not slurmd's");
         }
     }
 
@@ -142,8 +142,8 @@ mod tests {
             assert!(opened(text, &identity, &key).is_err(), "{text:?}");
         }
         let other = sealed(&Handover::default(), &identity, &key).replacen(VERSION, "2", 1);
-        let told = opened(&other, &identity, &key).unwrap_err();
-        assert_eq!(told, "another release of berth wrote it");
+        let error = opened(&other, &identity, &key).unwrap_err();
+        assert_eq!(error, "another release of berth wrote it");
         let whole = sealed(&Handover::default(), &identity, &key);
         for changed in [
             whole.clone() + " own=0-99",

@@ -70,13 +70,13 @@ impl Account {
 
 fn publish(slurm: Option<Abi>, dir: &StateDir) {
     let kind = slurm.map(node::socket_kind).unwrap_or_default();
-    let told = machine_file::read(dir.machine_path())
+    let published = machine_file::read(dir.machine_path())
         .map_err(|why| why.to_string())
         .and_then(|file| {
             let ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
             public::publish(&ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
         });
-    if let Err(why) = told {
+    if let Err(why) = published {
         log::debug!(
             "{}/{} could not be updated: {why}",
             dir.path().display(),

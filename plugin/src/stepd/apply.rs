@@ -49,16 +49,16 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         return SUCCESS;
     };
     let mut step = STATE.step();
-    let (code, said) = match (step.as_mut(), record.task(local_id)) {
+    let (code, messages) = match (step.as_mut(), record.task(local_id)) {
         (Some(step), Some(task)) => {
             let code = forked(step, local_id, task, (slurm, &record));
-            (code, std::mem::take(&mut step.said))
+            (code, std::mem::take(&mut step.messages))
         }
         _ => (SUCCESS, Vec::new()),
     };
     drop(step);
     // Threads that others wait for lock the step, and nobody knows how long the user's file takes.
-    for text in said {
+    for text in messages {
         job_stderr::to_user(&text);
     }
     code
@@ -73,7 +73,7 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
             node_name: &step.node_name,
         };
         if let Some(text) = refused::text(place, step.program(), &step.note) {
-            tell(step, &text);
+            report_error(step, &text);
         }
         return SUCCESS;
     }
@@ -148,10 +148,10 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         return SUCCESS;
     };
     if node::is_pretended() {
-        let told = set(task, &wanted);
-        return pretend(step, task, here, &wanted, told.is_ok());
+        let result = set(task, &wanted);
+        return pretend(step, task, here, &wanted, result.is_ok());
     }
-    let told = match confine_and_set(step, task, here, &wanted) {
+    let result = match confine_and_set(step, task, here, &wanted) {
         Ok(()) => {
             compare(step, task, &wanted);
             Ok(())
@@ -161,7 +161,7 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         Err(why) if !wanted.is_empty() => retry(step, task, here, why),
         Err(why) => Err(why),
     };
-    match told {
+    match result {
         Ok(()) => {
             step.applied += 1;
             show(step, task, here, &wanted, false);
@@ -169,7 +169,7 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         }
         Err(why) => {
             show(step, task, here, &granted(task), true);
-            tell(step, &format!("task {} is not started: {why}", task.gtid));
+            report_error(step, &format!("task {} is not started: {why}", task.gtid));
             step.deviations.push(format!("task {}: {why}", task.gtid));
             FAILED
         }
@@ -190,10 +190,10 @@ fn pretend(
     task: TaskInfo,
     here: Here<'_>,
     wanted: &CpuSet,
-    told: bool,
+    is_set: bool,
 ) -> c_int {
-    show(step, task, here, wanted, !told);
-    if told && granted(task) == *wanted {
+    show(step, task, here, wanted, !is_set);
+    if is_set && granted(task) == *wanted {
         step.applied += 1;
     } else if step.deviations.is_empty() {
         let why =
@@ -270,7 +270,8 @@ fn is_online(cpus: &CpuSet) -> bool {
 fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
     if let Some(words) = &step.report {
         let node_name = record.node_name().unwrap_or_default();
-        step.said.push(words.line(&node_name, task, mask, failed));
+        step.messages
+            .push(words.line(&node_name, task, mask, failed));
     }
 }
 
@@ -279,10 +280,10 @@ fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
     let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
     let resume = resume_note(step).unwrap_or_default();
-    let told = [&step.note, &deviations, &fences, resume].map(|text: &str| text);
-    let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
-    if !told.is_empty() {
-        note(step, &told.join("; "));
+    let texts = [&step.note, &deviations, &fences, resume].map(|text: &str| text);
+    let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    if !texts.is_empty() {
+        note(step, &texts.join("; "));
     }
     let mut masks: String = step.masks.chars().take(LOGGED_MASKS).collect();
     if masks.is_empty() {
@@ -330,9 +331,9 @@ fn some_of(deviations: &[String]) -> String {
 }
 
 /// An error for the user and the administrator.
-fn tell(step: &mut Session, text: &str) {
+fn report_error(step: &mut Session, text: &str) {
     log::error!("{text}");
-    step.said.push(format!("berth: error: {text}\n"));
+    step.messages.push(format!("berth: error: {text}\n"));
 }
 
 fn note(step: &mut Session, text: &str) {
@@ -341,7 +342,7 @@ fn note(step: &mut Session, text: &str) {
         log::info!("{}: note: {text}", step.name);
     }
     if notes == Notes::User && step.shows_notes {
-        step.said.push(format!("berth: note: {text}\n"));
+        step.messages.push(format!("berth: note: {text}\n"));
     }
 }
 
@@ -355,12 +356,12 @@ mod tests {
             shows_notes: true,
             ..Session::default()
         };
-        tell(&mut step, "task 0 is not started");
+        report_error(&mut step, "task 0 is not started");
         note(&mut step, "a cpuset");
-        let said = [
+        let messages = [
             "berth: error: task 0 is not started\n",
             "berth: note: a cpuset\n",
         ];
-        assert_eq!(step.said, said);
+        assert_eq!(step.messages, messages);
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct Decided {
     /// The step's entries in the ledger.
     pub accounts: Vec<Account>,
     /// The note to the user about the ledger.
-    pub said: Option<String>,
+    pub note: Option<String>,
     /// Whether slurmd counts this node in cores.
     pub counts_cores: bool,
 }
@@ -265,7 +265,7 @@ impl Case<'_> {
         }
         self.keep(cpuset);
         let waits = living.is_some_and(|living| living.waits);
-        decided.said = waits.then(|| WAITS.into());
+        decided.note = waits.then(|| WAITS.into());
         Ok(decided)
     }
 
@@ -294,7 +294,7 @@ impl Case<'_> {
             },
             plan,
             accounts: Vec::new(),
-            said: None,
+            note: None,
             counts_cores: self.node.counts_cores(),
         }
     }
@@ -317,7 +317,7 @@ impl Case<'_> {
         let refused = |why: Refusal| Failed::Refused(why.to_string());
         let plan = self.owner.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
         let mut decided = self.decided(ask.clone(), plan);
-        decided.said = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
+        decided.note = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
         Ok(decided)
     }
 }

@@ -67,7 +67,7 @@ fn applied(
     handover: &mut Handover,
     decided: Decided,
 ) -> Vec<Account> {
-    add_note(handover, decided.said);
+    add_note(handover, decided.note);
     if let Some(cpuset) = &decided.cpuset {
         log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
     }

@@ -126,7 +126,7 @@ fn entries(
     {
         pe_hooks::ask(chosen, &record.node_name().unwrap_or_default());
     }
-    let told = match &handover.served {
+    let variables = match &handover.served {
         Some(Served { binding, chosen }) => {
             BindingEnv::new(binding, chosen, |name| record.env_has(name))
         }
@@ -143,16 +143,17 @@ fn entries(
             Intent::Bind(sets) => sets.get(id),
             Intent::Leave | Intent::Own(_) => None,
         };
-        let (at, told) = told.of_task(id);
+        let (at, variables) = variables.of_task(id);
         let entries = known.entry((cpus, at, place)).or_insert_with(|| {
-            let has_threads = is_set || told.iter().any(|(name, _)| *name == "OMP_NUM_THREADS");
+            let has_threads =
+                is_set || variables.iter().any(|(name, _)| *name == "OMP_NUM_THREADS");
             let own = cpus.unwrap_or(&handover.own);
             let pool = number.iter();
             let pool: Vec<_> = pool
                 .flat_map(|number| number.of((own, cores), has_threads))
                 .collect();
             let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
-            Arc::new([&cpus, told, devices.at(place), &pool].concat())
+            Arc::new([&cpus, variables, devices.at(place), &pool].concat())
         });
         entries.clone()
     };
@@ -182,7 +183,7 @@ mod tests {
     use crate::step::handover::InPool;
 
     /// A member with eight hardware threads, where Slurm's CPU has some of them.
-    fn told(threads: u32, cpus: &str) -> Vec<(&'static str, String)> {
+    fn variables(threads: u32, cpus: &str) -> Vec<(&'static str, String)> {
         let member = Member {
             cpus: CpuSet::from_list("0-7").unwrap(),
             threads,
@@ -214,7 +215,7 @@ mod tests {
             (2, "0,2,4", "3"),
         ] {
             let expected = ["NCPUS", "OMP_NUM_THREADS"].map(|name| (name, count.to_owned()));
-            assert_eq!(told(threads, cpus), expected, "{threads} {cpus}");
+            assert_eq!(variables(threads, cpus), expected, "{threads} {cpus}");
         }
     }
 }

@@ -54,9 +54,9 @@ fn a_list_that_is_too_long_is_reported() {
     };
     assert_eq!(hosts(env(3)), Ok(vec![("nnn".into(), 2)]));
     assert!(hosts(env(NODE_LIST)).is_ok());
-    let told = hosts(env(NODE_LIST + 1)).unwrap_err();
+    let error = hosts(env(NODE_LIST + 1)).unwrap_err();
     let text = "SLURM_JOB_NODELIST in the job's environment has more than 131072 bytes";
-    assert_eq!(told, text);
+    assert_eq!(error, text);
 }
 
 #[test]

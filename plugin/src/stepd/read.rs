@@ -312,9 +312,9 @@ mod tests {
             // SAFETY: the test keeps the record longer than the view.
             let view = unsafe { StepRecord::from_raw(place.cast(), layout, Symbols::get()) };
             let found = crowded(&view.unwrap());
-            let told = found.map(|found| (found.outcome == Outcome::Refused, found.note));
+            let found_note = found.map(|found| (found.outcome == Outcome::Refused, found.note));
             let text = "this launch has more than 65536 environment variables; start it with fewer";
-            assert_eq!(told, is_refused.then(|| (true, text.to_owned())));
+            assert_eq!(found_note, is_refused.then(|| (true, text.to_owned())));
         }
     }
 }

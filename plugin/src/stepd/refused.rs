@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn once_a_node_and_in_full_on_the_first() {
-        let said = |local_id, node_id| {
+        let note = |local_id, node_id| {
             let place = Place {
                 local_id,
                 node_id,
@@ -43,9 +43,9 @@ mod tests {
             text(place, "the task", "no core is free; ask for less")
         };
         let full = "the task is not started: no core is free; ask for less";
-        assert_eq!(said(0, 0).as_deref(), Some(full));
+        assert_eq!(note(0, 0).as_deref(), Some(full));
         let short = "node n7: the task is not started: no core is free";
-        assert_eq!(said(0, 6).as_deref(), Some(short));
-        assert_eq!((said(1, 0), said(1, 6)), (None, None));
+        assert_eq!(note(0, 6).as_deref(), Some(short));
+        assert_eq!((note(1, 0), note(1, 6)), (None, None));
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Session {
     /// Whether its tasks are nice beside those of the node's pools.
     pub is_nice: bool,
     /// Texts for the job's stderr, which are written when the step is locked no more.
-    pub said: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 /// The intent for the tasks.

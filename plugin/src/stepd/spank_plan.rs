@@ -229,7 +229,7 @@ impl SpankIdentity {
             ..Step::default()
         };
         let mut decided = decide::on(&identity, step, node)?;
-        Ok((decided.plan, decided.accounts.pop(), decided.said))
+        Ok((decided.plan, decided.accounts.pop(), decided.note))
     }
 
     /// Those of the tasks, whose own CPUs they hold.

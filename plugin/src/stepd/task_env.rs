@@ -111,8 +111,8 @@ impl BindingEnv {
     /// `given` answers whether the user has set a variable.
     pub(crate) fn new(binding: &Binding, chosen: &Chosen, given: impl Fn(&str) -> bool) -> Self {
         let given = OPENMP.map(given);
-        let told = |cores: &[ChosenCore]| binding_entries(binding, cores, given);
-        Self(chosen.lists().map(told).collect())
+        let variables = |cores: &[ChosenCore]| binding_entries(binding, cores, given);
+        Self(chosen.lists().map(variables).collect())
     }
 
     /// Without a `--binding`.
@@ -232,20 +232,23 @@ mod tests {
             ..Request::default()
         };
         assert!(node.is_slurmds() && !planned_on(&ask, &node).is_slurmds());
-        let told = Cores::of_node(&node).bound(&CpuSet::from_list("0,2").unwrap());
-        assert_eq!(told[1], (names::CORES, "0".into()));
+        let variables = Cores::of_node(&node).bound(&CpuSet::from_list("0,2").unwrap());
+        assert_eq!(variables[1], (names::CORES, "0".into()));
     }
 
     #[test]
     fn a_pool_says_how_many_cpus() {
-        let told = |variable, is_set| -> Vec<_> { in_pool(variable, 8, is_set).collect() };
+        let variables = |variable, is_set| -> Vec<_> { in_pool(variable, 8, is_set).collect() };
         let eight = |name: &'static str| (name, String::from("8"));
         assert_eq!(
-            told("NCPUS", false),
+            variables("NCPUS", false),
             [eight("NCPUS"), eight("OMP_NUM_THREADS")]
         );
-        assert_eq!(told("NCPUS", true), [eight("NCPUS")]);
-        assert_eq!(told("OMP_NUM_THREADS", true), [eight("OMP_NUM_THREADS")]);
+        assert_eq!(variables("NCPUS", true), [eight("NCPUS")]);
+        assert_eq!(
+            variables("OMP_NUM_THREADS", true),
+            [eight("OMP_NUM_THREADS")]
+        );
     }
 
     #[test]
@@ -254,12 +257,12 @@ mod tests {
         let env: Binding = "env:linear:2".parse().unwrap();
         let entries = BindingEnv::new(&env, &list, |name| name == "OMP_PROC_BIND");
         let (_, entries) = entries.of_task(1);
-        let told: Vec<_> = entries
+        let variables: Vec<_> = entries
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         assert_eq!(
-            told,
+            variables,
             [
                 "BERTH_BINDING_CORES=1,0:1,1",
                 "SGE_BINDING=2 6 3 7",
@@ -273,24 +276,24 @@ mod tests {
             1
         );
         let threads = |binding: &str| {
-            let told = BindingEnv::new(&binding.parse().unwrap(), &list, |_| false);
-            let (_, entries) = told.of_task(0);
+            let variables = BindingEnv::new(&binding.parse().unwrap(), &list, |_| false);
+            let (_, entries) = variables.of_task(0);
             let names: Vec<_> = entries.iter().map(|(name, _)| *name).collect();
             (names.len(), entries.last().cloned())
         };
-        let said = |count: &str| Some(("OMP_NUM_THREADS", count.to_string()));
-        assert_eq!(threads("auto"), (4, said("2")));
-        assert_eq!(threads("auto:smt=2"), (4, said("4")));
-        assert_eq!(threads("env:auto"), (5, said("2")));
+        let expected = |count: &str| Some(("OMP_NUM_THREADS", count.to_string()));
+        assert_eq!(threads("auto"), (4, expected("2")));
+        assert_eq!(threads("auto:smt=2"), (4, expected("4")));
+        assert_eq!(threads("env:auto"), (5, expected("2")));
         let shared: Chosen = "0,0=0,4".parse().unwrap();
-        let told = BindingEnv::new(&env, &shared, |_| false);
-        assert_eq!(told.of_task(0), told.of_task(65534));
-        let all = told.of_tasks(65535);
+        let variables = BindingEnv::new(&env, &shared, |_| false);
+        assert_eq!(variables.of_task(0), variables.of_task(65534));
+        let all = variables.of_tasks(65535);
         let same = |(one, other)| Arc::ptr_eq(one, other);
         assert!(all.len() == 65535 && all.first().zip(all.last()).is_some_and(same));
         let cpus = CpuSet::from_list("1,5").unwrap();
-        let told = Cores::of(&[0, 4, 1, 5, 2, 6, 3, 7], 2).bound(&cpus);
-        let told: Vec<_> = told.iter().map(|(_, value)| &**value).collect();
-        assert_eq!(told, ["1,5", "1"]);
+        let variables = Cores::of(&[0, 4, 1, 5, 2, 6, 3, 7], 2).bound(&cpus);
+        let variables: Vec<_> = variables.iter().map(|(_, value)| &**value).collect();
+        assert_eq!(variables, ["1,5", "1"]);
     }
 }

@@ -94,10 +94,10 @@ mod tests {
     #[test]
     fn a_user_is_told_what_was_asked_alone() {
         assert_eq!(not_applied(&["", "", ""]), "");
-        let said = not_applied(&["--binding=linear:1", "", "--mem-bind"]);
+        let note = not_applied(&["--binding=linear:1", "", "--mem-bind"]);
         assert!(
-            said.starts_with("--binding=linear:1 --mem-bind: not applied, since"),
-            "{said}"
+            note.starts_with("--binding=linear:1 --mem-bind: not applied, since"),
+            "{note}"
         );
     }
 }

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_happened() {
-        let said = |order, sockets: &str| {
+        let sentence = |order, sockets: &str| {
             let sockets: Vec<_> = sockets.split(' ').map(String::from).collect();
             means(order, &sockets)
         };
@@ -91,9 +91,9 @@ mod tests {
             (Order::Fcyclic, "0 1", "in turn, also within a task"),
         ] {
             assert!(
-                said(order, sockets).contains(says),
+                sentence(order, sockets).contains(says),
                 "{sockets}: {}",
-                said(order, sockets)
+                sentence(order, sockets)
             );
         }
     }

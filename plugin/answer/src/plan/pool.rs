@@ -98,10 +98,10 @@ mod tests {
             ..Announcement::default()
         };
         words.set_rules(&site(12));
-        let said = |words: &Announcement, name, cpus| note(words, (name, cpus));
-        assert!(said(&words, "multi8", 4).contains("this node has no pools"));
+        let note_for = |words: &Announcement, name, cpus| note(words, (name, cpus));
+        assert!(note_for(&words, "multi8", 4).contains("this node has no pools"));
         words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
-        let four = said(&words, "multi8", 4);
+        let four = note_for(&words, "multi8", 4);
         assert!(
             four.contains("the weight 2500 and every other job of the node 19"),
             "{four}"
@@ -110,9 +110,9 @@ mod tests {
             four.contains("it gets 97.0 % of them; NCPUS tells"),
             "{four}"
         );
-        assert!(said(&words, "multi8", 9).contains("owns at most 8 here"));
-        assert!(said(&words, "multi16", 13).contains("owns at most 12 here"));
-        assert!(said(&words, "multi4", 1).contains("its pools are multi8, multi16"));
+        assert!(note_for(&words, "multi8", 9).contains("owns at most 8 here"));
+        assert!(note_for(&words, "multi16", 13).contains("owns at most 12 here"));
+        assert!(note_for(&words, "multi4", 1).contains("its pools are multi8, multi16"));
     }
 
     /// Of eight cores with two threads each, of which all pools may have so many threads.

@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    fn said(line: &str, enforce: &str) -> Vec<String> {
+    fn complaints(line: &str, enforce: &str) -> Vec<String> {
         let site = Site {
             is_here: &|_| Ok(true),
             cpus: Some(8),
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn words_that_slurmctld_does_not_check_are_told() {
-        let open = said("account=phys", "none");
+        let open = complaints("account=phys", "none");
         let expected = "Wrong: account= of the pool p keeps nobody out, because slurmctld lets every user have any \
                         account (AccountingStorageEnforce=none); add associations to it, or name a partition";
         assert!(open.len() == 1 && open[0].starts_with(expected), "{open:?}");
-        let open = said("qos=high account=phys", "limits");
+        let open = complaints("qos=high account=phys", "limits");
         let expected = "Wrong: qos= of the pool p keeps nobody out";
         assert!(open.len() == 1 && open[0].starts_with(expected), "{open:?}");
-        let open = said("reservation=night", "nojobs");
+        let open = complaints("reservation=night", "nojobs");
         let expected = "Note: the reservation of the pool p keeps out only";
         assert!(open.len() == 1 && open[0].starts_with(expected), "{open:?}");
     }
@@ -96,7 +96,7 @@ mod tests {
             ("account=phys qos=high reservation=night", "qos"),
             ("partition=multi8", "none"),
         ] {
-            assert!(said(line, enforce).is_empty(), "{line} {enforce}");
+            assert!(complaints(line, enforce).is_empty(), "{line} {enforce}");
         }
     }
 }

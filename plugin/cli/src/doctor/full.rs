@@ -59,7 +59,7 @@ mod tests {
 
     /// A node of eight CPUs. Its pools may have so many of them, and there is one pool in a partition with that
     /// `MaxCPUsPerNode`.
-    fn said(most: u32, cpus: u32, limit: Option<u32>) -> Option<String> {
+    fn complaint(most: u32, cpus: u32, limit: Option<u32>) -> Option<String> {
         let pool = AnnouncedPool {
             name: "wide".into(),
             partition: "p".into(),
@@ -87,19 +87,19 @@ mod tests {
 
     #[test]
     fn a_pool_that_the_reserve_never_lets_be_full_is_noted() {
-        let why = said(6, 8, Some(8)).unwrap();
+        let why = complaint(6, 8, Some(8)).unwrap();
         assert_eq!(
             why,
             "the partition p has MaxCPUsPerNode=8, so its jobs beyond the 6 CPUs that the pool wide can have beside the \
              node's reserve (cpus=8) run as normal jobs; MaxCPUsPerNode=6 there lets them wait"
         );
-        assert!(said(6, 8, Some(7)).is_some());
-        assert!(said(6, 8, None).is_some());
+        assert!(complaint(6, 8, Some(7)).is_some());
+        assert!(complaint(6, 8, None).is_some());
         // It is full at its own cpus=, or never.
         for (most, cpus, limit) in [(6, 8, 6), (6, 4, 4), (8, 8, 8), (6, 8, 2)] {
-            assert_eq!(said(most, cpus, Some(limit)), None, "{most} {cpus}");
+            assert_eq!(complaint(most, cpus, Some(limit)), None, "{most} {cpus}");
         }
-        let why = said(8, 4, Some(8)).unwrap();
+        let why = complaint(8, 4, Some(8)).unwrap();
         assert!(
             why.contains("so its jobs beyond cpus=4 of the pool wide run"),
             "{why}"

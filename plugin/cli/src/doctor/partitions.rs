@@ -200,7 +200,7 @@ mod tests {
         PartitionName=multi4 Nodes=n1 OverSubscribe=FORCE:1 PriorityTier=10 MaxCPUsPerNode=3\n\
         PartitionName=multi8 Nodes=ALL OverSubscribe=force:1 PriorityTier=10 MaxCPUsPerNode=4\n";
 
-    fn said(conf: &str, pools: &[(&str, u32)]) -> Vec<String> {
+    fn complaints(conf: &str, pools: &[(&str, u32)]) -> Vec<String> {
         let config = Config::read("slurm.conf", conf, &mut |_: &str| Ok(String::new())).unwrap();
         let pool = |(partition, cpus): &(&str, u32)| AnnouncedPool {
             name: format!("pool of {partition}"),
@@ -227,22 +227,25 @@ mod tests {
 
     #[track_caller]
     fn one(conf: &str, pools: &[(&str, u32)], expected: &str) {
-        let said = said(conf, pools);
-        assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+        let complaints = complaints(conf, pools);
+        assert!(
+            complaints.len() == 1 && complaints[0].contains(expected),
+            "{complaints:?}"
+        );
     }
 
     #[test]
     fn pools_need_partitions_that_meet_on_cores() {
         let well = ["Ok: 3 partitions of this node fit"];
-        assert_eq!(said(CONF, &[("multi4", 4)]), well);
-        assert_eq!(said(CONF, &[("multi4", 3), ("multi8", 4)]), well);
-        assert!(said(CONF, &[]).is_empty());
+        assert_eq!(complaints(CONF, &[("multi4", 4)]), well);
+        assert_eq!(complaints(CONF, &[("multi4", 3), ("multi8", 4)]), well);
+        assert!(complaints(CONF, &[]).is_empty());
         let dynamic = CONF
             .replace("NodeName=n[1-2]", "NodeName=n2")
             .replace("n[1-2]", "n2");
         let dynamic = dynamic.replace("Nodes=n1", "Nodes=n2");
         assert!(
-            said(&dynamic, &[("multi4", 4)]).is_empty(),
+            complaints(&dynamic, &[("multi4", 4)]).is_empty(),
             "a node of no line"
         );
         one(
@@ -309,7 +312,7 @@ mod tests {
             "Note: the partition multi8 has no MaxCPUsPerNode",
         );
         let well = ["Ok: 3 partitions of this node fit"];
-        assert_eq!(said(CONF, &[("multi8", 5)]), well);
+        assert_eq!(complaints(CONF, &[("multi8", 5)]), well);
     }
 
     #[test]
@@ -328,12 +331,12 @@ mod tests {
             );
         }
         let well = ["Ok: 3 partitions of this node fit"];
-        assert_eq!(said(&conf(threads, "CR_Core"), &pools), well);
+        assert_eq!(complaints(&conf(threads, "CR_Core"), &pools), well);
         // slurmd counts cores, so Slurm does too; and here a core has one thread.
         let cores = format!("{threads} CPUs=4");
-        assert_eq!(said(&conf(&cores, "CR_CPU"), &pools), well);
+        assert_eq!(complaints(&conf(&cores, "CR_CPU"), &pools), well);
         assert_eq!(
-            said(&conf("NodeName=n[1-2] CPUs=8", "CR_CPU"), &pools),
+            complaints(&conf("NodeName=n[1-2] CPUs=8", "CR_CPU"), &pools),
             well
         );
         // A partition may have its own.
@@ -341,13 +344,13 @@ mod tests {
             "OverSubscribe",
             "SelectTypeParameters=CR_Core OverSubscribe",
         );
-        assert_eq!(said(&own, &pools), well);
+        assert_eq!(complaints(&own, &pools), well);
     }
 
     #[test]
     fn what_takes_a_pools_cpus_away_is_noted() {
         for (mode, is_noted) in [("GANG", true), ("suspend,gang", true), ("SUSPEND", false)] {
-            let told = said(&format!("{CONF}PreemptMode={mode}\n"), &[("multi4", 4)]);
+            let told = complaints(&format!("{CONF}PreemptMode={mode}\n"), &[("multi4", 4)]);
             let expected = format!("Note: PreemptMode={mode} suspends normal jobs");
             assert_eq!(told[0].starts_with(&expected), is_noted, "{told:?}");
         }

@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    fn said(confine: &str, constrain_cores: bool, pools: &[&str]) -> Option<String> {
+    fn complaint(confine: &str, constrain_cores: bool, pools: &[&str]) -> Option<String> {
         let pool = |name: &&str| AnnouncedPool {
             name: name.to_string(),
             ..AnnouncedPool::default()
@@ -73,18 +73,22 @@ mod tests {
     #[test]
     fn tasks_that_nothing_confines_are_noted() {
         let all = ["multi8", "multi4"];
-        let text = said("", false, &all).unwrap();
+        let text = complaint("", false, &all).unwrap();
         assert!(
             text.contains("its CPUs in multi8, multi4, because"),
             "{text}"
         );
-        assert!(said("task", false, &all).is_some());
+        assert!(complaint("task", false, &all).is_some());
         for (confine, constrain_cores, pools) in [
             ("task,force", false, &all[..]),
             ("", true, &all),
             ("", false, &[]),
         ] {
-            assert_eq!(said(confine, constrain_cores, pools), None, "{confine}");
+            assert_eq!(
+                complaint(confine, constrain_cores, pools),
+                None,
+                "{confine}"
+            );
         }
     }
 }

@@ -168,10 +168,10 @@ fn node(me: &Identity, mut tasks: Vec<Task>) -> Node {
     tasks.sort_by_key(|task| task.local);
     tasks.dedup_by_key(|task| task.local);
     let all: CpuSet = (0..me.local_count).map(CpuId).collect();
-    let heard: CpuSet = tasks.iter().map(|task| CpuId(task.local)).collect();
+    let reporting: CpuSet = tasks.iter().map(|task| CpuId(task.local)).collect();
     let missing = match tasks.as_slice() {
         [only] if only.local > 0 => CpuSet::new(),
-        _ => all.difference(&heard),
+        _ => all.difference(&reporting),
     };
     Node::new(me, missing.to_string(), tasks)
 }

@@ -238,8 +238,8 @@ mod tests {
             is_made_up: false,
             ..place(dir.path(), &[])
         };
-        let said = Folder::open(&real).unwrap_err();
-        assert!(said.to_string().contains("it is no cgroup"), "{said}");
+        let error = Folder::open(&real).unwrap_err();
+        assert!(error.to_string().contains("it is no cgroup"), "{error}");
     }
 
     #[test]

@@ -332,8 +332,8 @@ mod tests {
             (BELOW, "0::/outer/jobs/x\n", "below no mount"),
             (BELOW, "0::/\n", "below no mount"),
         ] {
-            let said = found(mounts, text).unwrap_err();
-            assert!(said.contains(why), "{text}: {said}");
+            let error = found(mounts, text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

@@ -115,9 +115,9 @@ mod tests {
         ] {
             let case = format!("{site} {asked:?} {is_bound}");
             assert_eq!(site.confines(asked), confines, "{case}");
-            let said = site.note(asked, is_bound).unwrap_or_default();
-            assert_eq!(said.is_empty(), note.is_empty(), "{case}: {said}");
-            assert!(said.contains(note), "{case}: {said}");
+            let found = site.note(asked, is_bound).unwrap_or_default();
+            assert_eq!(found.is_empty(), note.is_empty(), "{case}: {found}");
+            assert!(found.contains(note), "{case}: {found}");
         }
     }
 

@@ -194,10 +194,10 @@ fn a_hint_beside_other_options() {
         "--threads-per-core=1",
         "--cpu-bind=none",
     ] {
-        let said = notes(&format!("--hint=multithread {other}"), Release::V22_05);
+        let found = notes(&format!("--hint=multithread {other}"), Release::V22_05);
         assert!(
-            said.starts_with("srun ignores --hint beside -"),
-            "{other}: {said}"
+            found.starts_with("srun ignores --hint beside -"),
+            "{other}: {found}"
         );
     }
     let sockets = "--hint=multithread --sockets-per-node=2";

@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_can_never_be_had_is_refused() {
-        for (request, line, said) in [
+        for (request, line, expected) in [
             (
                 "MAX_RADIUS=1",
                 "sbatch -N2 job",
@@ -239,8 +239,8 @@ mod tests {
             ("CPU_LIST=1", "salloc --exclusive -N1 -n1", None),
         ] {
             let found = never_fits(&request.parse().unwrap(), &words(line), |_| None);
-            match said {
-                Some(said) => assert!(found.unwrap_or_default().contains(said), "{request} {line}"),
+            match expected {
+                Some(text) => assert!(found.unwrap_or_default().contains(text), "{request} {line}"),
                 None => assert_eq!(found, None, "{request} {line}"),
             }
         }
@@ -297,22 +297,26 @@ mod tests {
 
     #[test]
     fn little_choice_is_said_once() {
-        let said =
+        let choice =
             |request: &str, line: &str| little_choice(&request.parse().unwrap(), &words(line));
         assert!(
-            said("CPU_LIST=0-3", "sbatch job")
+            choice("CPU_LIST=0-3", "sbatch job")
                 .unwrap()
                 .contains("CPU_LIST")
         );
         let mandatory = "CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
-        assert!(said(mandatory, "sbatch job").unwrap().contains("MANDATORY"));
+        assert!(
+            choice(mandatory, "sbatch job")
+                .unwrap()
+                .contains("MANDATORY")
+        );
         for (request, line) in [
             ("CPU_LIST=0-3", "sbatch --exclusive job"),
             ("NCPUS=4", "sbatch job"),
             ("NODE_EX=N", "sbatch job"),
             ("CPUSET_NAME=A", "sbatch job"),
         ] {
-            assert_eq!(said(request, line), None, "{request} {line}");
+            assert_eq!(choice(request, line), None, "{request} {line}");
         }
     }
 }

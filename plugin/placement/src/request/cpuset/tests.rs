@@ -97,7 +97,7 @@ fn a_list_keeps_its_order_and_has_each_cpu_once() {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    for (text, said) in [
+    for (text, expected) in [
         ("CPUSET_TYPE=none;NCPUS=4", "CPUSET_TYPE=none and NCPUS"),
         (
             "CPUSET_TYPE=none;CPUSET_NAME=A",
@@ -143,14 +143,14 @@ fn what_does_not_go_together_is_refused() {
         ("CPU_LIST=1;CPU_LIST=2", "CPU_LIST stands twice"),
     ] {
         let why = text.parse::<CpusetRequest>().unwrap_err().to_string();
-        assert!(why.contains(said), "{text}: {why}");
+        assert!(why.contains(expected), "{text}: {why}");
     }
 }
 
 fn are_refused(texts: &[(&str, &str)]) {
-    for (text, said) in texts {
+    for (text, expected) in texts {
         let why = text.parse::<CpusetRequest>().unwrap_err().to_string();
-        assert!(why.contains(said), "{text}: {why}");
+        assert!(why.contains(expected), "{text}: {why}");
     }
 }
 

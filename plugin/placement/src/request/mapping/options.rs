@@ -156,8 +156,8 @@ impl Mapping {
     /// Whether a CPU is a hardware thread where tasks are placed.
     #[must_use]
     pub fn counts_threads(&self) -> bool {
-        let said = self.map.as_ref().is_some_and(|map| map.threads);
-        said || self.target().kind() == Some(ObjectKind::Pu)
+        let is_written = self.map.as_ref().is_some_and(|map| map.threads);
+        is_written || self.target().kind() == Some(ObjectKind::Pu)
     }
 }
 
