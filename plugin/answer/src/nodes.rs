@@ -60,22 +60,22 @@ pub struct Nodes {
 /// # Errors
 /// A list or file that is none, or that contradicts `-N`.
 pub fn nodes(args: &Question) -> Result<Nodes, Failure> {
-    let asked = args.srun.nodes.map(|nodes| nodes.least);
+    let requested = args.srun.nodes.map(|nodes| nodes.least);
     let listed = match &args.srun.nodelist {
         Some(list) if list.contains('/') => read(list, args.hosts.as_ref())?,
         Some(list) => expand(list, Most::COMMAND_LINE)?,
-        None => return Ok(unnamed(asked)),
+        None => return Ok(unnamed(requested)),
     };
     // Nodes stand in slurmctld's order, in whatever order they were named.
     let mut names = listed.clone();
     names.sort_by_key(|name| natural(name));
     names.dedup();
-    if let Some(asked) = asked
-        && asked as usize != names.len()
+    if let Some(requested) = requested
+        && requested as usize != names.len()
     {
         return Err(format!(
             "-N asks for {}, and {} {} named; name them all, or leave one of the two out",
-            counted(asked, "node"),
+            counted(requested, "node"),
             names.len(),
             either(&names.len(), "is", "are")
         )
@@ -91,10 +91,10 @@ pub fn nodes(args: &Question) -> Result<Nodes, Failure> {
     })
 }
 
-fn unnamed(asked: Option<u32>) -> Nodes {
+fn unnamed(requested: Option<u32>) -> Nodes {
     Nodes {
         names: Names::Numbered,
-        count: asked.unwrap_or(1),
+        count: requested.unwrap_or(1),
         of_tasks: None,
     }
 }

@@ -34,9 +34,9 @@ pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static
 }
 
 /// The number of columns that a table or picture may have: as many as asked, or as the terminal has.
-pub(crate) fn width(asked: Option<usize>) -> usize {
+pub(crate) fn width(requested: Option<usize>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    asked.or_else(terminal).unwrap_or(WIDTH)
+    requested.or_else(terminal).unwrap_or(WIDTH)
 }
 
 /// Rows below the heads of their columns, as wide as the terminal.
@@ -70,8 +70,8 @@ pub(crate) fn screen(width: Option<usize>, colours: ColorChoice) -> Screen {
 static ASCII: OnceLock<bool> = OnceLock::new();
 
 /// Decides between ASCII and other letters, once: the option decides, else the locale.
-pub(crate) fn use_ascii(asked: bool) {
-    let _ = ASCII.set(asked || !is_utf8(|name| env::var(name).ok()));
+pub(crate) fn use_ascii(requested: bool) {
+    let _ = ASCII.set(requested || !is_utf8(|name| env::var(name).ok()));
 }
 
 /// Whether the locale has letters beyond ASCII. Source: locale(7).

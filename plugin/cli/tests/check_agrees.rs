@@ -168,7 +168,11 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
 }
 
 /// The script of a job's and a step's options, and what the two say about it.
-fn asked(place: &[&str], job: Option<&str>, own: &str) -> (String, Plan, Vec<(String, String)>) {
+fn requested(
+    place: &[&str],
+    job: Option<&str>,
+    own: &str,
+) -> (String, Plan, Vec<(String, String)>) {
     let line = format!("srun{own} ./app");
     let text = job.map_or(line.clone(), |options| format!("#SBATCH{options}\n{line}"));
     let submit = job.map(|options| format!("sbatch{options}"));
@@ -182,7 +186,7 @@ fn asked(place: &[&str], job: Option<&str>, own: &str) -> (String, Plan, Vec<(St
 fn a_job_that_never_starts_hides_no_wrong_line() {
     let place = ["--slurm=24.11", "--machine", "pack:1 core:6 pu:1"];
     let own = " --exclusive -m cyclic --exclusive --overlap";
-    let (_, planned, found) = asked(&place, Some(" -n8"), own);
+    let (_, planned, found) = requested(&place, Some(" -n8"), own);
     assert_eq!(planned.code, Some(2));
     assert_eq!(difference(&planned, &found, true), None, "{found:?}");
     let rules: Vec<_> = found.iter().map(|(rule, _)| rule.as_str()).collect();
@@ -193,7 +197,7 @@ fn a_job_that_never_starts_hides_no_wrong_line() {
 #[test]
 fn nodes_with_as_many_tasks_differ() {
     let place = ["--slurm=24.11", "--machine", "pack:2 core:4 pu:1"];
-    let (_, planned, found) = asked(&place, Some(" -N2 -n5"), " -O -n2");
+    let (_, planned, found) = requested(&place, Some(" -N2 -n5"), " -O -n2");
     assert_eq!(difference(&planned, &found, true), None, "{found:?}");
     let answer = planned.answer.unwrap();
     let rules = ["auto:own-cpus", "auto:cores:cyclic"];
@@ -227,7 +231,7 @@ fn check_and_plan_agree() {
             _ => {}
         }
         let own = options(&mut random, 4, OPTIONS) + &options(&mut random, 1, OF_STEP);
-        let (text, planned, found) = asked(&place, job.as_deref(), &own);
+        let (text, planned, found) = requested(&place, job.as_deref(), &own);
         bound += usize::from(planned.code == Some(0));
         free += usize::from(found.iter().any(|(rule, _)| rule == "nothing-bound"));
         refused += usize::from(planned.code == Some(1));

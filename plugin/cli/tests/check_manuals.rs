@@ -142,7 +142,7 @@ fn each_is_planned_unless_slurm_refuses_it() {
             let refused = |request: &String| {
                 fs::write(&job, request).unwrap();
                 let is_script = request.contains("#SBATCH");
-                let asked = if is_script {
+                let requested = if is_script {
                     job.to_str().unwrap()
                 } else {
                     request
@@ -154,7 +154,7 @@ fn each_is_planned_unless_slurm_refuses_it() {
                         &cluster,
                         &slurm,
                         "--format=json",
-                        asked,
+                        requested,
                     ],
                     "",
                 );

@@ -8,7 +8,7 @@ use plan_json::{plan, rule_and_site};
 use serde_json::Value;
 
 /// The plan's rules where the cluster's plugstack.conf has these words behind task_berth.so.
-fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
+fn with_settings(words: &str, requested: &[&str]) -> (String, Value) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("slurm.conf");
     let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core,CR_CORE_DEFAULT_DIST_BLOCK\n\
@@ -25,13 +25,13 @@ fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
         "-n2",
         "-c2",
     ];
-    let plan = plan(&[&before[..], asked].concat(), &[]);
+    let plan = plan(&[&before[..], requested].concat(), &[]);
     (rule_and_site(&plan).1, plan)
 }
 
 #[test]
 fn a_cluster_s_plugstack_conf_has_its_settings() {
-    let site = |words: &str, asked: &[&str]| with_settings(words, asked).0;
+    let site = |words: &str, requested: &[&str]| with_settings(words, requested).0;
     let affinity = site("compat=affinity fixes=+third-level", &[]);
     assert!(
         affinity.contains("compat=affinity fixes=+third-level"),

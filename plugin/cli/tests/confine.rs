@@ -8,7 +8,7 @@ use plan_json::plan;
 use serde_json::Value;
 
 /// The plan on a cluster whose plugstack.conf has these words behind task_berth.so.
-fn on_cluster(settings: &str, asked: &[&str], variables: &[(&str, &str)]) -> Value {
+fn on_cluster(settings: &str, requested: &[&str], variables: &[(&str, &str)]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("slurm.conf");
     let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nTaskPlugin=task/berth\n\
@@ -23,14 +23,14 @@ fn on_cluster(settings: &str, asked: &[&str], variables: &[(&str, &str)]) -> Val
         "--cluster",
         path.to_str().unwrap(),
     ];
-    plan(&[&cluster[..], asked].concat(), variables)
+    plan(&[&cluster[..], requested].concat(), variables)
 }
 
 /// Whether the plan of these words under these settings is confined, and says so, with such a note or none.
 #[track_caller]
-fn decides(site: &str, asked: &[&str], (is_confined, note): (bool, &str)) {
-    let plan = on_cluster(site, asked, &[]);
-    let case = format!("{site} {asked:?}: {plan:#}");
+fn decides(site: &str, requested: &[&str], (is_confined, note): (bool, &str)) {
+    let plan = on_cluster(site, requested, &[]);
+    let case = format!("{site} {requested:?}: {plan:#}");
     assert_eq!(plan["confined"] == true, is_confined, "{case}");
     assert_eq!(plan.get("confined").is_some(), is_confined, "{case}");
     let explained = plan["explanation"].to_string();
@@ -51,7 +51,7 @@ fn decides(site: &str, asked: &[&str], (is_confined, note): (bool, &str)) {
 fn the_step_decides_unless_the_site_forces() {
     let whole = ["-n1", "-c16", "--cpu-bind=none"];
     //   confine=, options: confined, words of the notes
-    for (site, asked, is_confined, note) in [
+    for (site, requested, is_confined, note) in [
         ("", &["-n2"][..], false, ""),
         ("", &["-n2", "--confine=task"], true, ""),
         ("", &["-n2", "--berth-confine=task"], true, ""),
@@ -85,6 +85,6 @@ fn the_step_decides_unless_the_site_forces() {
             "one of off, task, task,force; confine=off is in force",
         ),
     ] {
-        decides(site, asked, (is_confined, note));
+        decides(site, requested, (is_confined, note));
     }
 }

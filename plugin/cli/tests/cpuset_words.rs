@@ -110,15 +110,16 @@ fn plain_cases() -> Vec<Case> {
 fn each_word_says_where_it_comes_from() {
     let folder = tempfile::tempdir().unwrap();
     let conf = cluster(folder.path(), SITE);
-    for (asked, cpus, says) in [cases(&folder.path().join("cpusets.conf")), plain_cases()].concat()
+    for (requested, cpus, says) in
+        [cases(&folder.path().join("cpusets.conf")), plain_cases()].concat()
     {
-        let found = plan(&words(&conf, &asked), &[]);
+        let found = plan(&words(&conf, &requested), &[]);
         let sets = found["cpusets"]
             .as_object()
-            .unwrap_or_else(|| panic!("{asked:?}: {found:#}"));
+            .unwrap_or_else(|| panic!("{requested:?}: {found:#}"));
         let set = sets.values().next().unwrap();
-        assert_eq!(set["cpus"], cpus, "{asked:?}: {found:#}");
-        assert_eq!(sources(&found), says, "{asked:?}");
+        assert_eq!(set["cpus"], cpus, "{requested:?}: {found:#}");
+        assert_eq!(sources(&found), says, "{requested:?}");
     }
     // A partition whose words request nothing gives no cpuset.
     let found = plan(&words(&conf, &["-n2", "-p", "empty"]), &[]);
@@ -134,7 +135,7 @@ fn each_word_says_where_it_comes_from() {
 fn what_slurmd_would_refuse_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let conf = cluster(folder.path(), SITE);
-    for (asked, says) in [
+    for (requested, says) in [
         (
             &["-p", "high", "--cpuset=CPUSET_TYPE=none"][..],
             "CPUSET_TYPE=none and MAX_RADIUS do not go together",
@@ -150,12 +151,12 @@ fn what_slurmd_would_refuse_is_refused() {
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_berth"))
             .arg("plan")
-            .args(words(&conf, &[&["-n1"], asked].concat()))
+            .args(words(&conf, &[&["-n1"], requested].concat()))
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{asked:?}: {stderr}");
-        assert!(stderr.contains(says), "{asked:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(1), "{requested:?}: {stderr}");
+        assert!(stderr.contains(says), "{requested:?}: {stderr}");
     }
 }
 
@@ -228,8 +229,8 @@ fn a_plain_step_runs_in_its_job_s_cpuset_on_every_line() {
 #[test]
 fn a_cpuset_as_large_as_its_job_leaves_the_job_s_number_of_cpus() {
     let job = "--job=sbatch --exclusive -N1 -n1 -c2 --cpuset=NCPUS=4";
-    let asked = ["--machine=pack:1 core:4 pu:1", "--slurm=26.05", job];
-    let plan = plan(&asked, &[]);
+    let requested = ["--machine=pack:1 core:4 pu:1", "--slurm=26.05", job];
+    let plan = plan(&requested, &[]);
     assert_eq!(plan["nodes"][0]["cpus_per_task"], 2, "{plan}");
 }
 
@@ -243,13 +244,13 @@ fn the_cpuset_is_the_jobs() {
         (&["-n4"][..], "8-11"),
         (&["-n2", "--cpuset=NCPUS=8"], "0-7"),
     ] {
-        let mut asked = step.to_vec();
+        let mut requested = step.to_vec();
         if cpus == "8-11" {
-            asked.insert(0, job);
+            requested.insert(0, job);
         } else {
-            asked.insert(0, "--exclusive");
+            requested.insert(0, "--exclusive");
         }
-        let found = plan(&words(&conf, &asked), &[]);
+        let found = plan(&words(&conf, &requested), &[]);
         let sets = found["cpusets"]
             .as_object()
             .unwrap_or_else(|| panic!("{found:#}"));

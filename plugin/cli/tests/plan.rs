@@ -165,8 +165,12 @@ fn memory_has_a_column_where_it_is_asked() {
     let plain = answer(&["--cpu-bind=cores"]);
     for nothing in ["none", "verbose,quiet", "prefer"] {
         let option = format!("--mem-bind={nothing}");
-        let asked = answer(&["--cpu-bind=cores", &option]);
-        assert_eq!((asked.code, &asked.stdout), (0, &plain.stdout), "{option}");
+        let requested = answer(&["--cpu-bind=cores", &option]);
+        assert_eq!(
+            (requested.code, &requested.stdout),
+            (0, &plain.stdout),
+            "{option}"
+        );
     }
     let refused = answer(&["--mem-bind=map_mem:5"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));

@@ -29,12 +29,12 @@ fn cores(words: &[&str]) -> String {
 #[test]
 fn each_word_has_one_meaning() {
     // The node is empty for the job, and the step takes its cores in turns over the sockets.
-    let (asked, own) = ("0-31", "0-15,64-79");
+    let (requested, own) = ("0-31", "0-15,64-79");
     for (words, expected) in [
         // srun's own words for steps change nothing in the step of a new job.
-        (&["srun -n8 -c8 ./a"][..], [asked, asked]),
-        (&["--whole", "srun -n8 -c8 ./a"], [asked, asked]),
-        (&["srun --whole -n8 -c8 ./a"], [asked, asked]),
+        (&["srun -n8 -c8 ./a"][..], [requested, requested]),
+        (&["--whole", "srun -n8 -c8 ./a"], [requested, requested]),
+        (&["srun --whole -n8 -c8 ./a"], [requested, requested]),
         // The job has the node, and its step gets what srun gives it there.
         (&["--exclusive", "srun -n8 -c8 ./a"], ["0-127", own]),
         (&["srun --exclusive -n8 -c8 ./a"], ["0-127", own]),
@@ -44,7 +44,10 @@ fn each_word_has_one_meaning() {
             &["--site=exclusive", "--whole", "srun -n8 -c8 ./a"],
             ["0-127", own],
         ),
-        (&["--site=shared", "srun -n8 -c8 ./a"], [asked, asked]),
+        (
+            &["--site=shared", "srun -n8 -c8 ./a"],
+            [requested, requested],
+        ),
         (&["--cores", "all", "srun -n8 -c8 ./a"], ["0-127", "0-127"]),
         // In a step of a job it is a word for the step.
         (

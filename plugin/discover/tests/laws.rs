@@ -229,8 +229,8 @@ fn block_fills_and_cyclic_goes_round() {
 /// `cores` with one CPU a task: no core twice while there is one for each task.
 #[test]
 fn no_core_twice_while_there_is_room() {
-    let asked = (1u32..200, distributions());
-    on_every_machine(&asked, |(tasks, distribution), machine, kind| {
+    let requested = (1u32..200, distributions());
+    on_every_machine(&requested, |(tasks, distribution), machine, kind| {
         let tasks = tasks.min(machine.core_count() as u32);
         let cpu_bind = bound("cores");
         let ask = Request {

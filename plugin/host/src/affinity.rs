@@ -28,7 +28,7 @@ pub struct AffinityError {
     /// The process asked about; 0 is the calling thread.
     pub pid: pid_t,
     /// The CPUs to be set; `None` where the affinity was read.
-    pub asked: Option<CpuSet>,
+    pub requested: Option<CpuSet>,
     /// The kernel's error number.
     pub errno: i32,
 }
@@ -44,7 +44,7 @@ impl AffinityError {
         match self.errno {
             libc::ESRCH => "it has ended; nothing is left to do",
             libc::EPERM => "binding another user's process needs root: run slurmd as root",
-            libc::EINVAL if self.asked.is_some() => {
+            libc::EINVAL if self.requested.is_some() => {
                 "none of these CPUs is online and in its cgroup: compare them with \
                  Cpus_allowed_list in /proc/PID/status and with cpuset.cpus.effective"
             }
@@ -55,7 +55,7 @@ impl AffinityError {
 
 impl fmt::Display for AffinityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.asked {
+        match &self.requested {
             Some(cpus) => write!(f, "process {} should run on CPUs {cpus}", self.pid)?,
             None => write!(f, "berth asked for the CPUs of process {}", self.pid)?,
         }
@@ -76,7 +76,7 @@ impl std::error::Error for AffinityError {}
 pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
     set(pid, &cpus.to_words()).map_err(|errno| AffinityError {
         pid,
-        asked: Some(cpus.clone()),
+        requested: Some(cpus.clone()),
         errno,
     })
 }
@@ -90,7 +90,7 @@ pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
     let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
     let used = get(pid, &mut words).map_err(|errno| AffinityError {
         pid,
-        asked: None,
+        requested: None,
         errno,
     })?;
     Ok(CpuSet::from_words(used))

@@ -50,8 +50,11 @@ mod tests {
     #[test]
     fn in_a_child() {
         let ways: [(&str, fn()); 2] = [("close", close), ("each", close_each)];
-        let asked = std::env::var("BERTH_TEST_WAY");
-        if let Some((_, way)) = ways.iter().find(|(name, _)| asked.as_deref() == Ok(name)) {
+        let requested = std::env::var("BERTH_TEST_WAY");
+        if let Some((_, way)) = ways
+            .iter()
+            .find(|(name, _)| requested.as_deref() == Ok(name))
+        {
             way();
             // SAFETY: it asks about a number.
             let is_open = unsafe { libc::fcntl(9, libc::F_GETFD) } >= 0;

@@ -60,9 +60,9 @@ pub(crate) fn own(file: &File, byte: u64) -> io::Result<bool> {
 /// # Errors
 /// The kernel does not answer.
 pub(crate) fn is_held(file: &File, byte: u64) -> io::Result<bool> {
-    let mut asked = wish(byte, libc::F_WRLCK);
-    fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked))?;
-    Ok(i32::from(asked.l_type) != libc::F_UNLCK)
+    let mut requested = wish(byte, libc::F_WRLCK);
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut requested))?;
+    Ok(i32::from(requested.l_type) != libc::F_UNLCK)
 }
 
 fn wish(byte: u64, kind: i32) -> libc::flock {

@@ -91,7 +91,7 @@ fn a_set_without_a_usable_cpu_is_refused_with_what_to_compare() {
     for cpus in [CpuSet::new(), one(CpuId(65_535))] {
         let why = set_affinity(sleeper.pid(), &cpus).unwrap_err();
         assert_eq!(why.errno, libc::EINVAL);
-        assert_eq!(why.asked.as_ref(), Some(&cpus));
+        assert_eq!(why.requested.as_ref(), Some(&cpus));
         assert!(!why.is_gone());
         let told = why.to_string();
         assert!(told.contains("Cpus_allowed_list"), "{told}");

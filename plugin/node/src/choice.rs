@@ -12,7 +12,7 @@ use crate::node_state::NodeState;
 /// The request of a cpuset's entry.
 pub(crate) fn request(entry: &Entry) -> Dynamic {
     match entry.request.parse() {
-        Ok(CpusetRequest::Dynamic(asked)) => asked,
+        Ok(CpusetRequest::Dynamic(requested)) => requested,
         _ => Dynamic::default(),
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn choose(
 
 fn of(node: &Node, entry: &Entry, wanted: &CpuSet, (online, free): (&CpuSet, &CpuSet)) -> Resumed {
     let resume = Resume {
-        asked: &request(entry),
+        requested: &request(entry),
         original: wanted,
         own: &entry.job_cpus,
         free,

@@ -84,8 +84,8 @@ impl Move {
         after: &Entry,
         NodeState { node, cgroups, .. }: NodeState<'_>,
     ) -> Self {
-        let asked = request(after);
-        let is_mandatory = asked.attributes.has(Attribute::MemoryMandatory);
+        let requested = request(after);
+        let is_mandatory = requested.attributes.has(Attribute::MemoryMandatory);
         let places = cgroups
             .leaves(after)
             .filter(|(_, leaf)| !leaf.has_own_memory);
@@ -94,7 +94,7 @@ impl Move {
             places: places.map(|(place, _)| place).collect(),
             from: node.numa_nodes_of(&before.cpus),
             to: node.numa_nodes_of(&after.cpus),
-            fence: is_mandatory.then(|| memory_nodes(node, &after.cpus, &asked)),
+            fence: is_mandatory.then(|| memory_nodes(node, &after.cpus, &requested)),
         }
     }
 

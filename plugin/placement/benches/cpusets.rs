@@ -82,12 +82,12 @@ impl One {
             "claims" => cores * 3 / 16,
             _ => cores * 5 / 8,
         };
-        let asked = Dynamic {
+        let requested = Dynamic {
             ncpus: Some(count * threads),
             ..Dynamic::default()
         };
         let choice = Choice {
-            asked,
+            requested,
             job_nodes: 1,
             is_count_typed: false,
         };

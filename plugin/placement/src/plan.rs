@@ -217,14 +217,17 @@ fn both_choose(near: &impl fmt::Display, cpuset: &impl fmt::Display) -> Refusal 
 
 /// Refuses a kind of cores that is not there.
 fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
-    let asked = request.core_kind;
-    if asked == Kind::Any {
+    let requested = request.core_kind;
+    if requested == Kind::Any {
         return Ok(());
     }
-    let on_machine = node.cpus_of_kind(asked).is_some();
+    let on_machine = node.cpus_of_kind(requested).is_some();
     match on_machine && owned.count > 0 {
         true => Ok(()),
-        false => Err(Refusal::NoCoreKind { asked, on_machine }),
+        false => Err(Refusal::NoCoreKind {
+            requested,
+            on_machine,
+        }),
     }
 }
 

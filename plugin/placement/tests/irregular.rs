@@ -29,13 +29,13 @@ const SMALL_FIRST: &str = "0 1 2 3 | 4,5 6,7 8,9 10,11";
 /// Sixteen CPUs whose numbers go to 30: slurmd's map of it is a permutation of 0–15.
 const GAPS: &str = "0,16 4,20 8,24 12,28 | 2,18 6,22 10,26 14,30";
 
-fn asked(machine_line: &str, request: &str) -> Result<Answer, String> {
+fn requested(machine_line: &str, request: &str) -> Result<Answer, String> {
     let ask: Ask = request.parse().unwrap_or_else(|why| panic!("{why}"));
     answer(&ask, &machine(machine_line), SocketKind::Package)
 }
 
 fn served(machine_line: &str, request: &str) -> Answer {
-    let answer = asked(machine_line, request);
+    let answer = requested(machine_line, request);
     answer.unwrap_or_else(|why| panic!("{machine_line}: {request}: {why}"))
 }
 
@@ -127,7 +127,7 @@ fn a_machine_of_eight_cores_hands_out_eight() {
         let five = served(machine, "-n5 --binding=linear:2");
         assert!(five.masks.iter().all(|mask| mask.count() == 15), "{five:?}");
         assert!(!five.notes.is_empty());
-        assert!(asked(machine, "-n5 --binding=strict:linear:2").is_err());
+        assert!(requested(machine, "-n5 --binding=strict:linear:2").is_err());
     }
     gives(SIBLING_OFFLINE, "-n1 --binding=linear:1:1,3", "14");
     gives(SIBLING_OFFLINE, "-n1 --binding=explicit:1,3:0,1", "2-3,14");
@@ -237,8 +237,8 @@ fn a_remainder_that_is_lacking_is_said() {
         ("0,1 2", "-n1 -c4 --cpu-bind=cores"),
     ] {
         let answer = served(machine, request);
-        let asked: Ask = request.parse().unwrap_or_else(|why| panic!("{why}"));
-        let wide = |mask: &CpuSet| mask.count() >= asked.cpus_per_task as usize;
+        let requested: Ask = request.parse().unwrap_or_else(|why| panic!("{why}"));
+        let wide = |mask: &CpuSet| mask.count() >= requested.cpus_per_task as usize;
         let told = answer.masks.iter().all(wide) || !answer.notes.is_empty();
         assert!(told, "{machine}: {request}: {answer:?}");
     }

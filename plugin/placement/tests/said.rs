@@ -44,11 +44,11 @@ fn ask(text: &str) -> Request {
             "reserved" => ask.reserved = CpuSet::from_list(value).unwrap(),
             "cpus" => ask.allocation = Allocation::Cpus(CpuSet::from_list(value).unwrap()),
             "cpuset" => {
-                let Ok(CpusetRequest::Dynamic(asked)) = value.parse() else {
+                let Ok(CpusetRequest::Dynamic(requested)) = value.parse() else {
                     panic!("{value} is a dynamic cpuset");
                 };
                 ask.cpuset = Some(StepCpuset::Choose(Choice {
-                    asked,
+                    requested,
                     job_nodes: 1,
                     is_count_typed: true,
                 }));

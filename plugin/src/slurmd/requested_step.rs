@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_step_with_too_many_variables_is_refused_before_any_is_read() {
         let layout = Layout::all().last().unwrap();
-        let asked = |count: u32| {
+        let requested = |count: u32| {
             let mut record = vec![0u64; 1024];
             let place = record.as_mut_ptr().cast::<u8>();
             // SAFETY: the field lies inside the record, which has room for any release's.
@@ -158,8 +158,8 @@ mod tests {
                 unsafe { LaunchRequest::from_raw(place.cast(), layout, Symbols::get()) }.unwrap();
             options(&launch).map(|options| options.len())
         };
-        assert_eq!(asked(1 << 16), Ok(0));
+        assert_eq!(requested(1 << 16), Ok(0));
         let text = "this launch has more than 65536 environment variables; start it with fewer";
-        assert_eq!(asked((1 << 16) + 1), Err(text.into()));
+        assert_eq!(requested((1 << 16) + 1), Err(text.into()));
     }
 }

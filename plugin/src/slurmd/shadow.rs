@@ -232,19 +232,19 @@ fn cpu_bind(bind: &CpuBind) -> Option<String> {
 /// An `-m` that srun accepts, with the same order on this host. Only a client other than srun sends
 /// an order that has no such `-m`: a list or nothing with a second level, which slurmd treats as
 /// cyclic, or a third level without a second.
-fn distribution(asked: Distribution) -> String {
-    let hosts = match asked.hosts {
+fn distribution(requested: Distribution) -> String {
+    let hosts = match requested.hosts {
         // The host's own order is the same for every size.
-        AcrossHosts::Plane if asked.sockets.is_none() => return "plane=1".into(),
+        AcrossHosts::Plane if requested.sockets.is_none() => return "plane=1".into(),
         AcrossHosts::Cyclic => "cyclic",
         _ => "block",
     };
-    let has_levels = matches!(asked.hosts, AcrossHosts::Block | AcrossHosts::Cyclic);
-    let sockets = asked.sockets.map(|order| match has_levels {
+    let has_levels = matches!(requested.hosts, AcrossHosts::Block | AcrossHosts::Cyclic);
+    let sockets = requested.sockets.map(|order| match has_levels {
         true => order,
         false => Order::Cyclic,
     });
-    match (sockets, asked.cores) {
+    match (sockets, requested.cores) {
         (None, _) => hosts.into(),
         (Some(sockets), None) => format!("{hosts}:{sockets}"),
         (Some(sockets), Some(cores)) => format!("{hosts}:{sockets}:{cores}"),
@@ -309,18 +309,18 @@ mod tests {
             .iter()
             .flat_map(|one| orders.map(|order| (*one, order)))
         {
-            let asked = Distribution {
+            let requested = Distribution {
                 hosts,
                 sockets,
                 ..Distribution::default()
             };
-            let text = distribution(asked);
+            let text = distribution(requested);
             let again = berth_srun::spelling::distribution(&text).unwrap();
             for by_default in [false, true] {
                 assert_eq!(
                     again.order(by_default),
-                    asked.order(by_default),
-                    "{text} {asked}"
+                    requested.order(by_default),
+                    "{text} {requested}"
                 );
             }
         }

@@ -36,15 +36,15 @@ pub(crate) fn of_step(
     index: u32,
 ) -> Result<Option<CpusetOfStep>, String> {
     let size = routes::cpuset_size_of_step(options);
-    let asked = words(texts.get(Own::Cpuset))?;
+    let requested = words(texts.get(Own::Cpuset))?;
     if !settings.binding {
         return Ok(None);
     }
-    if asked.is_none() && !may_have_default() {
+    if requested.is_none() && !may_have_default() {
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    wanted((asked, size), (&cred, index), launch.is_debugged())
+    wanted((requested, size), (&cred, index), launch.is_debugged())
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -63,13 +63,13 @@ pub(crate) fn of_batch(
         return Ok((None, text.as_deref().map(off_note)));
     }
     let size = routes::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
-    let asked = words(text.as_deref())?;
-    if asked.is_none() && !may_have_default() {
+    let requested = words(text.as_deref())?;
+    if requested.is_none() && !may_have_default() {
         return Ok((None, None));
     }
     let cred = batch.cred().map_err(|why| why.to_string())?;
     let index = cred.node_index(node_name).map_err(|why| why.to_string())?;
-    Ok((wanted((asked, size), (&cred, index), false)?, None))
+    Ok((wanted((requested, size), (&cred, index), false)?, None))
 }
 
 /// The words of the option's text; it can be read as a request.
@@ -103,12 +103,12 @@ fn may_have_default() -> bool {
 
 /// The cpuset of a step whose job requests one, or whose partition does.
 fn wanted(
-    asked: (Option<Words>, Size),
+    requested: (Option<Words>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<CpusetOfStep>, String> {
     let site = cpusets::FILE.in_force();
-    let Some(held) = request(asked, cred, site.as_deref())? else {
+    let Some(held) = request(requested, cred, site.as_deref())? else {
         return Ok(None);
     };
     let Some(cpuset) = of_request(&held.request, cred, held.is_count_written)? else {
@@ -137,8 +137,8 @@ fn of_request(
 ) -> Result<Option<StepCpuset>, String> {
     Ok(match request {
         CpusetRequest::None => None,
-        CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
-            asked: asked.clone(),
+        CpusetRequest::Dynamic(requested) => Some(StepCpuset::Choose(Choice {
+            requested: requested.clone(),
             job_nodes: cred.job_nhosts(),
             is_count_typed: is_count_written,
         })),
@@ -153,7 +153,7 @@ fn of_request(
             let set = site.set(named.name.as_str(), identity);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
             Some(StepCpuset::Given(ExistingCpuset {
-                asked: request.clone(),
+                requested: request.clone(),
                 cpus: set.cpus.clone(),
                 mems: set.mems.clone(),
                 attributes: set.options,
@@ -173,18 +173,18 @@ struct EffectiveRequest {
 
 /// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
 fn request(
-    (asked, size): (Option<Words>, Size),
+    (requested, size): (Option<Words>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
 ) -> Result<Option<EffectiveRequest>, String> {
     let has_count = |words: &Words| words.get(Keyword::Ncpus).is_some();
-    let is_typed = asked.as_ref().is_some_and(has_count);
+    let is_typed = requested.as_ref().is_some_and(has_count);
     // The submitting command has worked out the number where nobody wrote one.
     let counted = |words: Words| match size.cpus {
         Some(cpus) => words.with_ncpus(cpus),
         None => words,
     };
-    let own = asked.map(counted);
+    let own = requested.map(counted);
     let Some(site) = site.filter(|site| !site.partitions().is_empty()) else {
         let held = |own| {
             Ok(EffectiveRequest {

@@ -92,7 +92,7 @@ pub(crate) struct InCpuset {
     /// Its entry in the ledger; the site's own cpusets have none.
     pub held: Option<Cpuset>,
     /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
-    pub asked: String,
+    pub requested: String,
 }
 
 /// A job on a node with pools.

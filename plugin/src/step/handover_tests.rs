@@ -140,9 +140,9 @@ prop_compose! {
         cpuset in option::of(wishes()),
         near_notes in vec(texts(), 0..3),
     ) -> Step {
-        if let Some(CpusetRequest::Dynamic(asked)) = cpuset.as_ref().map(|wish| &wish.request) {
-            let asked = asked.clone();
-            request.cpuset = Some(StepCpuset::Choose(Choice { asked, job_nodes: 2, is_count_typed: overlaps }));
+        if let Some(CpusetRequest::Dynamic(requested)) = cpuset.as_ref().map(|wish| &wish.request) {
+            let requested = requested.clone();
+            request.cpuset = Some(StepCpuset::Choose(Choice { requested, job_nodes: 2, is_count_typed: overlaps }));
         }
         Step {
             request,

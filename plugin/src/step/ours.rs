@@ -35,21 +35,23 @@ impl Ours {
     /// # Errors
     /// What is wrong with them, for the user.
     pub(crate) fn read(texts: &Texts) -> Result<Self, String> {
-        let mut asked = OwnRequest::default();
+        let mut requested = OwnRequest::default();
         for own in Own::ALL {
             if let Some(text) = texts.get(own) {
-                asked.take(own, text)?;
+                requested.take(own, text)?;
             }
         }
-        let mapping = asked.mapping.unwrap_or_default();
+        let mapping = requested.mapping.unwrap_or_default();
         let mapping = Mapping::of(mapping.map, mapping.rank, mapping.bind);
         Ok(Self {
             cpuset: texts.get(Own::Cpuset).map(String::from),
-            confine: asked.confine,
-            pool: asked.pool.map(|_| PoolWish::None),
-            near: asked.near.filter(Near::asks),
-            core_kind: asked.core_kind.unwrap_or_default(),
-            binding: asked.binding.filter(|one| one.strategy != Strategy::None),
+            confine: requested.confine,
+            pool: requested.pool.map(|_| PoolWish::None),
+            near: requested.near.filter(Near::asks),
+            core_kind: requested.core_kind.unwrap_or_default(),
+            binding: requested
+                .binding
+                .filter(|one| one.strategy != Strategy::None),
             mapping: mapping.map_err(|why| why.to_string())?,
         })
     }

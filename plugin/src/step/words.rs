@@ -18,8 +18,8 @@ const USUAL_RULE: usize = 32;
 
 /// The note to a user whose options meet the administrator's switch-off file; none if they request
 /// nothing, as `--binding=none`.
-pub(crate) fn switched_off_note(asked: &Texts) -> Option<String> {
-    let typed = match Ours::read(asked) {
+pub(crate) fn switched_off_note(requested: &Texts) -> Option<String> {
+    let typed = match Ours::read(requested) {
         Ok(ours) if ours.is_empty() => return None,
         Ok(ours) => ours.typed(),
         Err(_) => "the request".into(),

@@ -108,7 +108,7 @@ fn started(step: &mut Session, record: &StepRecord<'_>) {
 /// What a job's `RESUME_OPTION` cannot do here.
 fn resume_note(step: &Session) -> Option<&'static str> {
     let fences = step.fences.as_ref()?;
-    let requests = &fences.cpuset()?.asked;
+    let requests = &fences.cpuset()?.requested;
     if !requests.contains(Keyword::ResumeOption.word()) {
         return None;
     }

@@ -50,7 +50,7 @@ struct Job {
     number: u32,
     own: CpuSet,
     wish: CpusetWish,
-    asked: Dynamic,
+    requested: Dynamic,
     steps: Vec<(StepKey, State)>,
     launched: u32,
 }
@@ -82,7 +82,7 @@ impl Site {
     fn job(&mut self, (text, bits): &(String, u32)) -> Option<Job> {
         let own = CpuSet::from_words([u64::from(*bits)]).intersection(&self.all());
         let request: CpusetRequest = text.parse().unwrap();
-        let CpusetRequest::Dynamic(asked) = request.clone() else {
+        let CpusetRequest::Dynamic(requested) = request.clone() else {
             panic!("{text}");
         };
         self.next_job += 1;
@@ -95,7 +95,7 @@ impl Site {
                 nodes: 1,
             },
             own,
-            asked,
+            requested,
             steps: Vec::new(),
             launched: 0,
         })
@@ -210,7 +210,7 @@ impl Site {
 /// What slurmd reads of a step of it.
 fn request(job: &Job) -> Request {
     let choice = Choice {
-        asked: job.asked.clone(),
+        requested: job.requested.clone(),
         job_nodes: 1,
         is_count_typed: false,
     };

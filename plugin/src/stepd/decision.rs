@@ -140,7 +140,7 @@ fn inside_job(
         line: kept.line,
         mems: NodeSet::default(),
         memory: SetMemory::Open,
-        asked: kept.request.to_string(),
+        requested: kept.request.to_string(),
         held: living.cpuset,
     };
     handover.beyond = CpuSet::new();

@@ -50,8 +50,8 @@ pub(crate) fn export(
         .mem_bind(berth_placement::sets::limits::LIST_BYTES)
         .ok()
         .flatten();
-    if let (Some(asked), Some(masks)) = (&memory, &masks) {
-        set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
+    if let (Some(requested), Some(masks)) = (&memory, &masks) {
+        set.extend([(names::MEM_BIND, requested.as_str()), (names::MEM, masks)]);
     }
     let cores = cores(slurm, record, handover);
     let tasks = match record.step_id().kind {

@@ -176,7 +176,7 @@ impl CpusetQuery<'_> {
 
     fn existing(&self, cpus: CpuSet) -> ExistingCpuset {
         ExistingCpuset {
-            asked: self.wish.request.clone(),
+            requested: self.wish.request.clone(),
             cpus,
             mems: None,
             attributes: attributes(&self.wish.request),
@@ -205,7 +205,7 @@ impl CpusetQuery<'_> {
                 SetMemory::Preferred | SetMemory::Only { .. } => set.mems.clone(),
             },
             memory: set.memory,
-            asked: match is_chosen_here {
+            requested: match is_chosen_here {
                 true => request.to_string(),
                 false => String::new(),
             },
@@ -225,7 +225,7 @@ pub(super) fn is_chosen_here(ask: &Request) -> bool {
 
 fn attributes(request: &CpusetRequest) -> Attributes {
     match request {
-        CpusetRequest::Dynamic(asked) => asked.attributes,
+        CpusetRequest::Dynamic(requested) => requested.attributes,
         CpusetRequest::None | CpusetRequest::Static(_) => Attributes::default(),
     }
 }
@@ -243,7 +243,7 @@ pub(super) fn entry(
         job_cpus,
         generation: living.map_or(0, |living| living.generation),
         cpuset: Some(held),
-        request: cpuset.asked.clone(),
+        request: cpuset.requested.clone(),
         cpus: cpuset.cpus.clone(),
         ..Entry::default()
     })

@@ -48,10 +48,10 @@ impl Used {
 
     /// The step in its pool's counts. What it asked for is compared with what it got, so where that is unknown neither counts.
     pub(super) fn counts(self, cpus: u32) -> PoolCounts {
-        let asked = self.cpu.map(|_| self.wall.saturating_mul(cpus.into()));
+        let requested = self.cpu.map(|_| self.wall.saturating_mul(cpus.into()));
         PoolCounts {
             steps: 1,
-            asked: asked.unwrap_or_default(),
+            requested: requested.unwrap_or_default(),
             delivered: self.cpu.unwrap_or_default(),
             stalled: self.stalled.unwrap_or_default(),
         }
@@ -75,7 +75,12 @@ mod tests {
         };
         let counts = |used: Used| {
             let counts = used.counts(4);
-            [counts.steps, counts.asked, counts.delivered, counts.stalled]
+            [
+                counts.steps,
+                counts.requested,
+                counts.delivered,
+                counts.stalled,
+            ]
         };
         let all = used(Some(7_200_000), Some(20_000));
         let line = "cpus-asked=4 cpus-delivered=3.60 stalled=0.01";

@@ -229,8 +229,8 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         log::error!("{why}");
     }
     let is_regular = record.step_id().kind == StepKind::Regular;
-    let asked = is_regular.then(|| STATE.options())?;
-    let note = switched_off_note(&asked)?;
+    let requested = is_regular.then(|| STATE.options())?;
+    let note = switched_off_note(&requested)?;
     Some(Session {
         name: name(record.step_id()),
         node_name,

@@ -49,14 +49,14 @@ struct Report {
     action: &'static str,
 }
 
-/// In the parent, before the fork. `asked` is the requested `--mem-bind`, if slurmd's plan has put
+/// In the parent, before the fork. `requested` is the requested `--mem-bind`, if slurmd's plan has put
 /// each task's nodes into the record; `preferred` are the nodes of the job's cpuset, for tasks without a
 /// `--mem-bind`. Returns those masks too, for the step's line in the log;
 /// `None` if memory is neither bound nor reported.
 pub(crate) fn prepare(
     slurm: Abi,
     record: &StepRecord<'_>,
-    asked: Option<&MemBind>,
+    requested: Option<&MemBind>,
     preferred: Option<&NodeSet>,
 ) -> Option<(Prepared, String)> {
     let c = &slurm.layout.constants;
@@ -67,15 +67,15 @@ pub(crate) fn prepare(
     }
     let text = record.mem_bind(LIST_BYTES).ok().flatten();
     let text = text.unwrap_or_default();
-    let asked = asked.cloned().unwrap_or_default();
+    let requested = requested.cloned().unwrap_or_default();
     let tasks = match mem_bind(bits, Some(&text), slurm.layout) {
         Ok(MemBind {
             policy: Some(MemPolicy::Mask(list)),
             ..
-        }) if asked.policy.is_some() => list,
+        }) if requested.policy.is_some() => list,
         _ => List::default(),
     };
-    let report = Report::of(bits, &asked, slurm);
+    let report = Report::of(bits, &requested, slurm);
     let preferred = preferred.filter(|_| tasks.is_empty());
     let tasks = preferred.map_or(tasks, |nodes| List::same(nodes.clone()));
     if tasks.is_empty() && report.is_none() {
@@ -101,7 +101,7 @@ pub(crate) fn prepare(
         strict: preferred.is_none()
             && settings.fixes != Fixes::NONE
             && !prefer
-            && asked.policy != Some(MemPolicy::Local),
+            && requested.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
         notes: settings.notes == Notes::User
             && !report::are_notes_off(report::switch(record).as_deref()),
@@ -221,12 +221,12 @@ fn trimmed(nodes: &[u64]) -> &[u64] {
 
 impl Report {
     /// `None` unless `verbose` was requested. Source: `slurm_chk_memset`.
-    fn of(bits: u32, asked: &MemBind, slurm: Abi) -> Option<Self> {
+    fn of(bits: u32, requested: &MemBind, slurm: Abi) -> Option<Self> {
         let c = &slurm.layout.constants;
         if bits & c.MEM_BIND_VERBOSE == 0 {
             return None;
         }
-        let kind = match &asked.policy {
+        let kind = match &requested.policy {
             Some(MemPolicy::Rank) => "RANK",
             Some(MemPolicy::Local) => "LOC",
             Some(MemPolicy::Map(_)) => "MAP",
@@ -234,7 +234,7 @@ impl Report {
             None if bits & c.MEM_BIND_NONE != 0 => "NONE",
             None => "NULL",
         };
-        let bound = asked.policy.is_some();
+        let bound = requested.policy.is_some();
         let prefer = bound && bits & c.MEM_BIND_PREFER != 0;
         Some(Self {
             mode: if prefer { " PREFER " } else { "=" },

@@ -59,18 +59,18 @@ pub(crate) fn note(slurm: Abi, record: &StepRecord<'_>) -> String {
     ])
 }
 
-fn not_applied(asked: &[&str]) -> String {
-    let asked: Vec<_> = asked
+fn not_applied(requested: &[&str]) -> String {
+    let requested: Vec<_> = requested
         .iter()
         .copied()
         .filter(|one| !one.is_empty())
         .collect();
-    match asked.is_empty() {
+    match requested.is_empty() {
         true => String::new(),
         false => format!(
             "{}: not applied, since this step could not be planned, and its tasks have all of its CPUs; ask the \
              administrator; the reason is in slurmd's log",
-            asked.join(" ")
+            requested.join(" ")
         ),
     }
 }

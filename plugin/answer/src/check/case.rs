@@ -45,8 +45,10 @@ impl<'a> Case<'a> {
         let job = job.filter(|_| !is_job && !script.has_components);
         let is_complete = job.is_some_and(Command::is_complete);
         let job = job.map(|job| Settings::of(job, &JobVariables::default(), around.exclusive));
-        let asked = job.as_ref().and_then(|job| job.read(around.release).ok());
-        let threads = asked.as_ref().and_then(|asked| asked.threads_per_core);
+        let requested = job.as_ref().and_then(|job| job.read(around.release).ok());
+        let threads = requested
+            .as_ref()
+            .and_then(|requested| requested.threads_per_core);
         let passed = job
             .as_ref()
             .map(|job| job.passed_on(around.release, threads));
@@ -54,7 +56,7 @@ impl<'a> Case<'a> {
         let variables = job.as_ref().map(|job| {
             let is_complete = is_complete && job.unknown.is_empty();
             let passed = job.passed_on(Release::NEWEST, None);
-            JobVariables::of(passed.slurms(), asked.as_ref(), is_complete)
+            JobVariables::of(passed.slurms(), requested.as_ref(), is_complete)
         });
         let variables = variables.unwrap_or_default();
         if !is_job {
@@ -68,7 +70,7 @@ impl<'a> Case<'a> {
             command,
             around,
             request: settings.read(around.release),
-            job: asked,
+            job: requested,
             job_settings: job,
             job_variables: variables,
             settings,
@@ -137,17 +139,17 @@ impl<'a> Case<'a> {
             "nodelist",
             "extra-node-info",
         ];
-        let asked = self.request.as_ref().ok()?;
+        let requested = self.request.as_ref().ok()?;
         let range = |nodes: berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);
-        let by_nodes = asked.ntasks.is_none() && asked.nodes.is_some_and(range);
-        (self.knows(&names) && !by_nodes).then(|| asked.tasks())
+        let by_nodes = requested.ntasks.is_none() && requested.nodes.is_some_and(range);
+        (self.knows(&names) && !by_nodes).then(|| requested.tasks())
     }
 
     /// The number of nodes, if it can be read: the largest of a range, and 1 where no option gives it.
     pub(crate) fn nodes(&self) -> Option<u32> {
-        let asked = self.request.as_ref().ok()?;
-        let nodes = asked.nodes.map_or(Some(1), |nodes| nodes.most);
-        nodes.filter(|_| self.knows(&["nodes", "nodelist"]) && asked.nodelist.is_none())
+        let requested = self.request.as_ref().ok()?;
+        let nodes = requested.nodes.map_or(Some(1), |nodes| nodes.most);
+        nodes.filter(|_| self.knows(&["nodes", "nodelist"]) && requested.nodelist.is_none())
     }
 
     /// `-c` of the step, or else of the job, if the words give it.

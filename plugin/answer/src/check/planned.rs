@@ -72,13 +72,13 @@ fn refused(why: String) -> StepAnswer {
 /// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for
 /// another numbering than theirs.
 pub(super) fn is_refused(case: &Case<'_>) -> bool {
-    let asked = || {
+    let requested = || {
         (!case.is_list()).then_some(())?;
         let own = Own::ALL.map(|own| case.has(own.name));
         let step = (case.options()?, case.job_line()?, own);
         Some(format!("{step:?}"))
     };
-    let Some(key) = asked() else {
+    let Some(key) = requested() else {
         return false;
     };
     let known = &case.around.refused;
@@ -123,8 +123,8 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
 /// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let place = case.around.place.as_ref();
-    let asked = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
-    let Some((args, on)) = asked else {
+    let requested = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
+    let Some((args, on)) = requested else {
         return Vec::new();
     };
     // The numbers of a job's CPUs on a shared node are not known.

@@ -238,8 +238,8 @@ fn fewer(planned: &Planned, now: &PlannedStep) -> impl Iterator<Item = Vec<Added
 
 /// The other order over the sockets, with the nodes in the order that is requested.
 fn other_order(args: &Question, order: Order) -> Option<Candidate> {
-    let asked = args.srun.distribution.unwrap_or_default();
-    let hosts = match asked.hosts {
+    let requested = args.srun.distribution.unwrap_or_default();
+    let hosts = match requested.hosts {
         AcrossHosts::Cyclic => "cyclic",
         AcrossHosts::Plane | AcrossHosts::Arbitrary => return None,
         _ => "block",
@@ -284,8 +284,8 @@ fn has_effect(effect: Effect, on: &Node, now: &PlannedStep, then: &PlannedStep) 
             turns(&|one, task| threads_of_cores(one.on(on), &task.cpus).all(|(has, _)| has <= 1))
         }
         Effect::AsRequested => turns(&|one, task| {
-            let asked = one.request.cpus_per_task;
-            one.plan.decision.cpus_per_task == asked && task.cpus.count() as u32 == asked
+            let requested = one.request.cpus_per_task;
+            one.plan.decision.cpus_per_task == requested && task.cpus.count() as u32 == requested
         }),
         Effect::WholeCores => {
             turns(&|one, task| threads_of_cores(one.on(on), &task.cpus).all(|(has, of)| has == of))

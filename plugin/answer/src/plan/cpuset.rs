@@ -19,12 +19,12 @@ impl Question {
     pub fn effective_cpuset(&self) -> Option<StepCpuset> {
         let (ncpus, job_nodes) = self.ncpus_and_nodes();
         match self.merged_cpuset().ok()?? {
-            CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
-                is_count_typed: self.types_ncpus() || asked.ncpus != ncpus,
-                asked,
+            CpusetRequest::Dynamic(requested) => Some(StepCpuset::Choose(Choice {
+                is_count_typed: self.types_ncpus() || requested.ncpus != ncpus,
+                requested,
                 job_nodes,
             })),
-            asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
+            requested @ CpusetRequest::Static(_) => self.of_site(&requested).map(StepCpuset::Given),
             CpusetRequest::None => None,
         }
     }
@@ -52,8 +52,8 @@ impl Question {
     }
 
     /// The site's cpuset that a request names.
-    fn of_site(&self, asked: &CpusetRequest) -> Option<ExistingCpuset> {
-        let CpusetRequest::Static(named) = asked else {
+    fn of_site(&self, requested: &CpusetRequest) -> Option<ExistingCpuset> {
+        let CpusetRequest::Static(named) = requested else {
             return None;
         };
         let mut sets = self.site_cpusets()?.sets.iter();
@@ -62,7 +62,7 @@ impl Question {
         let options = format!("CPUSET_OPTIONS={}", set.options);
         let options = options.parse().ok().filter(|_| !set.options.is_empty());
         Some(ExistingCpuset {
-            asked: asked.clone(),
+            requested: requested.clone(),
             cpus: CpuSet::from_list(&set.cpus).ok()?,
             mems: mems.map(|mems| mems.iter().map(|node| NumaId(node.0)).collect()),
             attributes: match options {
@@ -77,13 +77,13 @@ impl Question {
     /// # Errors
     /// [`NoAnswer`]
     pub(super) fn has_known_cpuset(&self) -> Result<(), NoAnswer> {
-        let asked = self.merged_cpuset().map_err(NoAnswer::Refused)?;
-        let Some(CpusetRequest::Static(named)) = &asked else {
+        let requested = self.merged_cpuset().map_err(NoAnswer::Refused)?;
+        let Some(CpusetRequest::Static(named)) = &requested else {
             return Ok(());
         };
-        if asked
+        if requested
             .as_ref()
-            .and_then(|asked| self.of_site(asked))
+            .and_then(|requested| self.of_site(requested))
             .is_some()
         {
             return Ok(());
@@ -144,7 +144,7 @@ pub(super) struct CpusetJson {
 impl CpusetJson {
     fn of(set: &ChosenSet) -> Self {
         Self {
-            request: set.asked.to_string(),
+            request: set.requested.to_string(),
             cpus: set.cpus.to_string(),
             ncpus: set.count,
             counts: if set.counts_cores { "cores" } else { "threads" },

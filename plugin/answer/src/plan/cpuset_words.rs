@@ -69,8 +69,8 @@ impl Question {
 
     /// The user's own words; none where only a partition may request a cpuset.
     fn own_words(&self) -> Option<Words> {
-        let asked = self.cpuset.as_ref()?;
-        Some(self.counted(asked.to_string().parse().ok()?))
+        let requested = self.cpuset.as_ref()?;
+        Some(self.counted(requested.to_string().parse().ok()?))
     }
 
     /// Words with the number of CPUs that the submitting command works out, where they have none.

@@ -58,9 +58,11 @@ pub(super) fn distance(plan: &Plan, id: usize) -> Option<String> {
 
 /// The step's devices as a task is to see them, each by its number among them.
 pub(super) fn order(planned: &Planned, id: usize) -> Vec<u32> {
-    let asked = planned.request.near.as_ref();
-    let near = asked.zip(planned.plan.near.as_ref());
-    near.map_or(Vec::new(), |(asked, near)| near.order(id, asked.own))
+    let requested = planned.request.near.as_ref();
+    let near = requested.zip(planned.plan.near.as_ref());
+    near.map_or(Vec::new(), |(requested, near)| {
+        near.order(id, requested.own)
+    })
 }
 
 /// The devices of a task, for scripts.

@@ -203,17 +203,20 @@ fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
     let bind = match mapped.bind {
         None => "bound to nothing".into(),
         Some(kind) => {
-            let asked = mapped
-                .asked
+            let requested = mapped
+                .requested
                 .bind
                 .as_ref()
                 .is_some_and(|bind| bind.level.is_some());
-            let by = if asked { "" } else { " (the default)" };
+            let by = if requested { "" } else { " (the default)" };
             format!("bound to {}{by}", level_word(kind))
         }
     };
     let tasks = counted(tasks, "task");
-    format!("{}: {places}{each}; {tasks} {order}, {bind}", mapped.asked)
+    format!(
+        "{}: {places}{each}; {tasks} {order}, {bind}",
+        mapped.requested
+    )
 }
 
 fn share_why(binding: &Binding, out: SharedOut) -> String {
@@ -325,7 +328,7 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
 
 /// Why a task has more or fewer CPUs than it requests, by a level.
 fn other_count(plan: &Plan, has: usize) -> String {
-    let asked = plan.decision.cpus_per_task as usize;
+    let requested = plan.decision.cpus_per_task as usize;
     let Rule::Level { level, .. } = plan.decision.rule else {
         return String::new();
     };
@@ -335,8 +338,8 @@ fn other_count(plan: &Plan, has: usize) -> String {
         Level::Ldoms => ", because it is bound to whole NUMA nodes",
         Level::Threads => "",
     };
-    let requests = counted(asked as u64, "CPU");
-    match has.cmp(&asked) {
+    let requests = counted(requested as u64, "CPU");
+    match has.cmp(&requested) {
         Ordering::Equal => String::new(),
         Ordering::Greater => format!("; it requests {requests} and gets {has}{whole}"),
         Ordering::Less => format!("; it requests {requests} and gets {has}"),

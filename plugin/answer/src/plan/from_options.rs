@@ -44,8 +44,12 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
         Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
         Some(listed) => return Err(NoAnswer::Refused(other_count(tasks, listed.len())).into()),
         None => {
-            let asked = args.srun.distribution.unwrap_or_default();
-            Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
+            let requested = args.srun.distribution.unwrap_or_default();
+            Across::new(
+                &vec![room(args, on, &one); count as usize],
+                tasks,
+                &requested,
+            )
         }
     };
     let mut facts = site::facts(args)?;
@@ -72,18 +76,18 @@ fn tasks(
     one: &Request,
     notes: &mut Vec<String>,
 ) -> Result<u32, Failure> {
-    let asked = &args.srun;
+    let requested = &args.srun;
     // The names in a file were not counted when the options were read.
-    let from_file = asked
+    let from_file = requested
         .nodelist
         .as_ref()
         .is_some_and(|list| list.contains('/'));
     let times = if from_file { nodes.count } else { 1 };
-    let tasks = match (asked.ntasks, &nodes.of_tasks) {
-        (Some(tasks), _) if asked.ntasks_given => tasks,
+    let tasks = match (requested.ntasks, &nodes.of_tasks) {
+        (Some(tasks), _) if requested.ntasks_given => tasks,
         (_, Some(listed)) => listed.len() as u32,
         (Some(tasks), None) => tasks.saturating_mul(times),
-        (None, None) => match asked.cpus_per_task {
+        (None, None) => match requested.cpus_per_task {
             Some(each) => {
                 let tasks = by_cpus(on, one, each).saturating_mul(nodes.count);
                 if tasks != nodes.count {

@@ -89,12 +89,12 @@ fn of_parts(
     let mut plans = Plans::default();
     for part in parts {
         let node = part.on.as_deref().unwrap_or(on);
-        let asked = || Request {
+        let requested = || Request {
             gres: gres.clone(),
             ..request(args, of_cores(part.step.clone(), node), part.tasks)
         };
         let refused = |why| refused(args, (parts.len() > 1).then_some(part.tasks), why);
-        plans.add(plan, args, on, part, asked, refused)?;
+        plans.add(plan, args, on, part, requested, refused)?;
     }
     Ok(plans)
 }

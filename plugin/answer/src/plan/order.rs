@@ -15,11 +15,11 @@ pub(super) fn line(
     let Rule::Level { order, .. } = planned.plan.decision.rule else {
         return None;
     };
-    let asked = planned.request.distribution.sockets;
-    let by = match (&args.srun.distribution, asked) {
-        (Some(asked), Some(_)) => format!("-m {asked}"),
-        (Some(asked), None) if asked.plane_size.is_some() => format!("-m {asked}"),
-        (Some(asked), None) => format!("-m {asked} leaves the sockets to the default"),
+    let requested = planned.request.distribution.sockets;
+    let by = match (&args.srun.distribution, requested) {
+        (Some(requested), Some(_)) => format!("-m {requested}"),
+        (Some(requested), None) if requested.plane_size.is_some() => format!("-m {requested}"),
+        (Some(requested), None) => format!("-m {requested} leaves the sockets to the default"),
         (None, _) => "the default".into(),
     };
     let of_task = |parents: &Parents<'_>| -> Vec<String> {

@@ -38,15 +38,15 @@ pub fn is_whole(args: &Question) -> bool {
 
 /// The note if srun's word for what a step gets changes nothing here.
 pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
-    let asked = &args.srun;
+    let requested = &args.srun;
     let is_of_job = args.job.is_some() || args.standing.job.is_some();
     match () {
-        () if asked.exact && asked.exclusive.is_none() && is_whole(args) => Some(
+        () if requested.exact && requested.exclusive.is_none() && is_whole(args) => Some(
             "--exact gives the step only the cores that it asks for, and this plan is for the \
              whole node; leave out --cores all to plan with slurmctld's choice",
         ),
-        () if !asked.whole || is_whole(args) || is_listed(args) => None,
-        () if asked.cpus_per_task.is_some() && !asked.overcommit => Some(
+        () if !requested.whole || is_whole(args) || is_listed(args) => None,
+        () if requested.cpus_per_task.is_some() && !requested.overcommit => Some(
             "srun ignores --whole beside -c: the step gets the CPUs that it asks for; --cores all plans \
              with the whole node",
         ),
@@ -85,10 +85,10 @@ fn is_spec_ignored(args: &Question) -> bool {
 }
 
 /// The cores or threads that a job specialises, unless slurmctld ignores that.
-pub(super) fn specialised(args: &Question, asked: CoreSpec) -> CoreSpec {
+pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
     match is_spec_ignored(args) {
         true => CoreSpec::None,
-        false => asked,
+        false => requested,
     }
 }
 

@@ -111,7 +111,7 @@ pub(super) fn efficiency_note(on: &Node) -> Option<String> {
 
 /// The request as the slurmd of a node with `tasks` of the tasks would see it.
 pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
-    let asked = &args.srun;
+    let requested = &args.srun;
     let cpu_bind = cpu_bind(args);
     let binding = args
         .effective_binding(&cpu_bind)
@@ -122,20 +122,20 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
     let of_socket = || job?.tasks_per_socket;
     Request {
         tasks,
-        cpus_per_task: asked.cpus_per_task.unwrap_or(1),
+        cpus_per_task: requested.cpus_per_task.unwrap_or(1),
         allocation,
         cpu_bind,
-        mem_bind: asked.mem_bind.clone(),
-        distribution: asked.distribution.unwrap_or_default(),
-        threads_per_core: asked.threads_per_core.filter(|threads| *threads > 0),
-        ntasks_per_core: asked.most_tasks_per_core().or_else(of_core),
-        ntasks_per_socket: asked.ntasks_per_socket.or_else(of_socket),
-        overcommit: asked.overcommit,
+        mem_bind: requested.mem_bind.clone(),
+        distribution: requested.distribution.unwrap_or_default(),
+        threads_per_core: requested.threads_per_core.filter(|threads| *threads > 0),
+        ntasks_per_core: requested.most_tasks_per_core().or_else(of_core),
+        ntasks_per_socket: requested.ntasks_per_socket.or_else(of_socket),
+        overcommit: requested.overcommit,
         binding,
         near: args.effective_near(),
         near_by_default: args.is_near_by_default(),
         mapping: args.effective_mapping(),
-        core_spec: specialised(args, asked.core_spec),
+        core_spec: specialised(args, requested.core_spec),
         core_kind: args.effective_core_kind(),
         cpuset: args.effective_cpuset(),
         reserved: args.effective_reserved(),

@@ -212,9 +212,9 @@ fn default_bind(args: &Question, bind: Option<&CpuBind>) -> String {
 
 fn of_others(args: &Question, rules: &Rules) -> [Option<Word>; 6] {
     let kind = args.socket_kind();
-    let asked = cpu_bind(args);
+    let requested = cpu_bind(args);
     let default = args
-        .effective_binding(&asked)
+        .effective_binding(&requested)
         .filter(|_| args.binding.is_none());
     let fails = rules.refuse_failed_binding;
     let fail = if fails { "refuse" } else { "unbound" };

@@ -274,12 +274,12 @@ impl Plans {
         let several = across.counts().len() > 1;
         for &tasks in across.counts() {
             part.tasks = tasks;
-            let asked = || Request {
+            let requested = || Request {
                 tasks,
                 ..one.clone()
             };
             let refused = |why| refused(args, several.then_some(tasks), why);
-            plans.add(plan, args, on, &part, asked, refused)?;
+            plans.add(plan, args, on, &part, requested, refused)?;
         }
         Ok(plans)
     }
@@ -294,7 +294,7 @@ impl Plans {
         args: &Question,
         given: &Node,
         part: &NodePart,
-        asked: impl FnOnce() -> Request,
+        requested: impl FnOnce() -> Request,
         refused: impl FnOnce(Refusal) -> String,
     ) -> Result<(), Failure> {
         let same = |planned: &Planned| {
@@ -309,7 +309,7 @@ impl Plans {
         }
         let on = part.on.as_deref().unwrap_or(given);
         has_cpus(args, on)?;
-        let mut request = asked();
+        let mut request = requested();
         if request.cpuset.is_some() && part.job != part.step {
             // The cpuset is the job's, and the step is inside it.
             request.job_allocation = Some(of_cores(part.job.clone(), on));

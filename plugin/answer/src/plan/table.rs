@@ -264,9 +264,9 @@ impl Shown {
         let planned = || step.plans.iter();
         let machines = || planned().filter_map(|planned| planned.on(on).machine());
         let near = planned().find(|planned| planned.plan.near.is_some());
-        let asked = near.and_then(|planned| planned.request.near.as_ref());
-        let near = near.map(|_| match asked {
-            Some(asked) if asked.what == What::Gpu => GPU,
+        let requested = near.and_then(|planned| planned.request.near.as_ref());
+        let near = near.map(|_| match requested {
+            Some(requested) if requested.what == What::Gpu => GPU,
             _ => "device",
         });
         let sees = |planned: &Planned| !gpu_options::visible_gpus(of, planned).is_empty();

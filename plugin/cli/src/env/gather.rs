@@ -138,8 +138,9 @@ fn threads(
         true => HashMap::new(),
         false => {
             let lists: Vec<_> = job.parts.iter().map(|part| part.nodes.as_str()).collect();
-            let asked = scontrol::threads(&lists.join(","), by);
-            asked.map_err(|why| format!("slurmctld has not told about the job's nodes: {why}"))?
+            let requested = scontrol::threads(&lists.join(","), by);
+            requested
+                .map_err(|why| format!("slurmctld has not told about the job's nodes: {why}"))?
         }
     };
     found.extend(own);

@@ -22,17 +22,17 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
     let name = node_name(node);
     let part = confined.as_ref().and_then(|found| by_cgroup(found, id));
     let is_one_node = number("SLURM_JOB_NUM_NODES").is_none_or(|nodes| nodes <= 1);
-    let asked = match part {
+    let requested = match part {
         Some(_) if is_one_node => Ok(Vec::new()),
         _ => scontrol::job(id),
     };
-    let by_slurmctld = asked.as_ref().ok().and_then(|nodes| {
+    let by_slurmctld = requested.as_ref().ok().and_then(|nodes| {
         let here = |node: &&OnNode| Some(&node.name) == name.as_ref();
         let found = nodes.iter().find(here)?;
         let how = format!("scontrol show job -d {id}, node {}", found.name);
         Some((Part::Abstract(found.cpus.clone()), how))
     });
-    let why = match (&asked, &by_slurmctld) {
+    let why = match (&requested, &by_slurmctld) {
         (Err(why), _) => why.clone(),
         (Ok(_), None) => format!("job {id} has no cores on this node"),
         (Ok(_), Some(_)) => String::new(),
@@ -44,7 +44,7 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
             .or_else(|| by_affinity(confined.as_ref())),
         unknown: why,
         step: confined.as_ref().and_then(of_step),
-        nodes: asked.unwrap_or_default(),
+        nodes: requested.unwrap_or_default(),
     })
 }
 
@@ -66,12 +66,12 @@ fn node_name(node: Option<&BerthNode>) -> Option<String> {
 
 /// The job's GPUs on this node, by slurmctld.
 pub(super) fn gpus(job: &OwnJob, node: Option<&BerthNode>) -> Result<GpusOfJob, String> {
-    let asked = match job.nodes.is_empty() {
+    let requested = match job.nodes.is_empty() {
         true => scontrol::job(job.id)?,
         false => job.nodes.clone(),
     };
     let name = node_name(node);
-    let mut nodes = asked.into_iter();
+    let mut nodes = requested.into_iter();
     let here = nodes.find(|found| Some(&found.name) == name.as_ref());
     here.map(|found| found.gpus)
         .ok_or_else(|| format!("job {} has no cores on this node", job.id))

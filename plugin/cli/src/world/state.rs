@@ -86,8 +86,8 @@ fn of_command_line(line: &[u8]) -> Option<PathBuf> {
 }
 
 /// The node asked for, or all that have written something.
-pub(crate) fn nodes_of(state_dir: &Path, asked: Option<&str>) -> Vec<String> {
-    if let Some(node) = asked {
+pub(crate) fn nodes_of(state_dir: &Path, requested: Option<&str>) -> Vec<String> {
+    if let Some(node) = requested {
         return vec![node.into()];
     }
     let Ok(entries) = std::fs::read_dir(state_dir) else {

@@ -66,14 +66,14 @@ pub enum FenceError {
     },
     /// The kernel gives the cgroup other CPUs.
     #[error(
-        "{path}: CPUs {asked} were written, but the cgroup has CPUs {now}; compare with \
+        "{path}: CPUs {requested} were written, but the cgroup has CPUs {now}; compare with \
          cpuset.cpus.effective of the folder above"
     )]
     Wider {
         /// The cgroup's folder.
         path: String,
         /// What was written.
-        asked: String,
+        requested: String,
         /// What the kernel gives.
         now: String,
     },

@@ -89,10 +89,10 @@ fn effective(file: &str, version: Version) -> String {
 fn narrow(
     folder: &Folder,
     (file, version): (&str, Version),
-    asked: &CpuSet,
+    requested: &CpuSet,
     trace: Trace<'_>,
 ) -> Result<(), FenceError> {
-    let done = write(folder, (file, version), asked, trace);
+    let done = write(folder, (file, version), requested, trace);
     let is_wider = matches!(done, Err(FenceError::Wider { .. }));
     if is_wider && version == Version::V2 && folder.write(file, "").is_ok() {
         trace(&Written {
@@ -108,17 +108,17 @@ fn narrow(
 fn write(
     folder: &Folder,
     (file, version): (&str, Version),
-    asked: &CpuSet,
+    requested: &CpuSet,
     trace: Trace<'_>,
 ) -> Result<(), FenceError> {
-    let mut value = asked.to_string();
+    let mut value = requested.to_string();
     if let Err(why) = folder.write(file, &value) {
         // v1 takes no CPU that is offline or outside of the folder above. The folder has what that
         // one has.
-        let may_do = version == Version::V1 && !asked.is_empty();
+        let may_do = version == Version::V1 && !requested.is_empty();
         let has = CpuSet::from_list(&folder.read(file)?).unwrap_or_default();
-        let both = asked.intersection(&has);
-        if !may_do || both.is_empty() || both == *asked {
+        let both = requested.intersection(&has);
+        if !may_do || both.is_empty() || both == *requested {
             return Err(why);
         }
         value = both.to_string();
@@ -132,12 +132,12 @@ fn write(
     });
     // An empty list is no list.
     let has = CpuSet::from_list(&now).unwrap_or_default();
-    if !has.is_empty() && has.is_subset(asked) {
+    if !has.is_empty() && has.is_subset(requested) {
         return Ok(());
     }
     Err(FenceError::Wider {
         path: folder.path.clone(),
-        asked: asked.to_string(),
+        requested: requested.to_string(),
         now,
     })
 }
@@ -154,16 +154,16 @@ mod tests {
     }
 
     /// A folder whose kernel answers with `now` whatever is written.
-    fn answered(now: &str, asked: &str) -> (Result<(), String>, Vec<Written>, String) {
+    fn answered(now: &str, requested: &str) -> (Result<(), String>, Vec<Written>, String) {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("cpuset.cpus"), "").unwrap();
         fs::write(dir.path().join("cpuset.cpus.effective"), now).unwrap();
         let place = Place::made_up(dir.path());
         let folder = place.open().unwrap();
         let mut all = Vec::new();
-        let asked = cpus(asked);
+        let requested = cpus(requested);
         let fence = Fence {
-            cpus: &asked,
+            cpus: &requested,
             mems: None,
         };
         let done = fence.cpus(&folder, Version::V2, &mut |one| all.push(one.clone()));
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn what_the_kernel_gives_must_be_inside() {
-        for (asked, now) in [("0-3", "0-3\n"), ("0-3", "0,2\n"), ("7", "7")] {
-            let (done, all, left) = answered(now, asked);
-            assert_eq!(done, Ok(()), "{asked} {now}");
-            assert_eq!((all.len(), left.trim_end()), (1, asked));
+        for (requested, now) in [("0-3", "0-3\n"), ("0-3", "0,2\n"), ("7", "7")] {
+            let (done, all, left) = answered(now, requested);
+            assert_eq!(done, Ok(()), "{requested} {now}");
+            assert_eq!((all.len(), left.trim_end()), (1, requested));
             assert_eq!(
                 (all[0].value.as_str(), all[0].now.as_str()),
-                (asked, now.trim_end())
+                (requested, now.trim_end())
             );
         }
     }
@@ -201,9 +201,9 @@ mod tests {
         let (dir, folder) = folder(&["cpuset.cpus", "cpuset.cpus.effective"]);
         let read = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
         fs::write(dir.path().join("cpuset.cpus.effective"), "0-5\n").unwrap();
-        let asked = cpus("6-7");
+        let requested = cpus("6-7");
         let fence = Fence {
-            cpus: &asked,
+            cpus: &requested,
             mems: None,
         };
         let mut all = Vec::new();

@@ -87,22 +87,22 @@ mod tests {
             .map(|_| Command::new("sleep").arg("60").spawn().unwrap())
             .collect();
         let of = |child: &std::process::Child| Process::of(child.id() as pid_t).unwrap();
-        let asked: Vec<_> = children.iter().map(of).collect();
+        let requested: Vec<_> = children.iter().map(of).collect();
         let recycled = Process {
-            start: asked[0].start + 1,
-            ..asked[0]
+            start: requested[0].start + 1,
+            ..requested[0]
         };
-        assert!(asked[0].is_alive() && Process::own().is_alive() && !recycled.is_alive());
+        assert!(requested[0].is_alive() && Process::own().is_alive() && !recycled.is_alive());
         // A zombie has ended, though its number is not free yet.
         children[1].kill().unwrap();
-        while asked[1].is_alive() {
+        while requested[1].is_alive() {
             std::thread::yield_now();
         }
         children[1].wait().unwrap();
-        assert!(!asked[1].is_alive());
-        let task = Task::of(asked[0].pid);
+        assert!(!requested[1].is_alive());
+        let task = Task::of(requested[0].pid);
         assert!(!task.has_stopped());
-        let pid = nix::unistd::Pid::from_raw(asked[0].pid);
+        let pid = nix::unistd::Pid::from_raw(requested[0].pid);
         nix::sys::signal::kill(pid, nix::sys::signal::SIGSTOP).unwrap();
         while !task.has_stopped() {
             std::thread::yield_now();

@@ -159,7 +159,7 @@ mod tests {
         let words = Mapped::open(&dir).unwrap();
         let more = |steps| PoolCounts {
             steps,
-            asked: 4,
+            requested: 4,
             ..PoolCounts::default()
         };
         let long = "p".repeat(NAME_WORDS * WORD);

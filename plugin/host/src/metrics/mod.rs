@@ -86,7 +86,7 @@ pub struct PoolCounts {
     /// Steps and scripts of its jobs that have ended here.
     pub steps: u64,
     /// The CPUs of their jobs times the time that the steps ran.
-    pub asked: u64,
+    pub requested: u64,
     /// Their CPU time.
     pub delivered: u64,
     /// The time in which at least one of a step's tasks waited for a CPU.
@@ -95,7 +95,7 @@ pub struct PoolCounts {
 
 impl PoolCounts {
     const fn values(self) -> [u64; 4] {
-        [self.steps, self.asked, self.delivered, self.stalled]
+        [self.steps, self.requested, self.delivered, self.stalled]
     }
 }
 

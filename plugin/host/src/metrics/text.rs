@@ -155,7 +155,7 @@ mod tests {
                 "multi8",
                 PoolCounts {
                     steps: launches,
-                    asked: 90_000_000,
+                    requested: 90_000_000,
                     ..PoolCounts::default()
                 },
             );

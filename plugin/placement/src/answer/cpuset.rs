@@ -10,7 +10,7 @@ use crate::sets::nodeset::NodeSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenSet {
     /// The request.
-    pub asked: CpusetRequest,
+    pub requested: CpusetRequest,
     /// Its CPUs, also those that the step does not own.
     pub cpus: CpuSet,
     /// Number of CPUs as Slurm counts them here: hardware threads, or cores.

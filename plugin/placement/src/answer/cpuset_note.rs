@@ -48,13 +48,13 @@ pub enum CpusetNote {
     RadiusIgnored,
     /// `NCPUS` is more than the job has on the node.
     #[display(
-        "NCPUS={asked} is more than the {} that the job has on this node, and the cpuset has no others; request \
+        "NCPUS={requested} is more than the {} that the job has on this node, and the cpuset has no others; request \
          more for the job (-n, -c, --exclusive), or write a smaller NCPUS",
         counted(*job, "CPU")
     )]
     Cut {
         /// The number that the user wrote.
-        asked: u32,
+        requested: u32,
         /// Number of CPUs that the job owns on the node.
         job: u32,
     },

@@ -81,7 +81,7 @@ pub enum Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
     /// The options.
-    pub asked: Mapping,
+    pub requested: Mapping,
     /// What tasks are placed on.
     pub target: Target,
     /// CPUs of each task.

@@ -79,21 +79,21 @@ impl MappingNote {
         }
     }
 
-    /// Its text about the options `asked`.
-    pub(super) fn about(&self, asked: &str) -> String {
+    /// Its text about the options `requested`.
+    pub(super) fn about(&self, requested: &str) -> String {
         match *self {
             Self::Unbound {
                 tasks,
                 own,
                 threads,
             } => format!(
-                "{asked} binds none of the {} on this node, because the step has too few CPUs for it here ({}); use \
+                "{requested} binds none of the {} on this node, because the step has too few CPUs for it here ({}); use \
                  fewer tasks, or name with --bind-to what to bind to",
                 counted(tasks, "task"),
                 counted(own, if threads { "hardware thread" } else { "core" })
             ),
             Self::SomeUnbound { tasks, unbound } => format!(
-                "{asked}: {unbound} of the {} on this node {} no free object and may use all CPUs of \
+                "{requested}: {unbound} of the {} on this node {} no free object and may use all CPUs of \
                  the step; use fewer tasks, or another --bind-to",
                 counted(tasks, "task"),
                 either(&unbound, "finds", "find")
@@ -103,7 +103,7 @@ impl MappingNote {
                 wanted,
                 given,
             } => format!(
-                "-c {wanted} is requested, but {asked} gives task {task} on this node {}; -c never \
+                "-c {wanted} is requested, but {requested} gives task {task} on this node {}; -c never \
                  becomes pe=: add :pe=N, or bind to a wider level",
                 counted(given, "CPU")
             ),

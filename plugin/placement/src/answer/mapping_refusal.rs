@@ -19,12 +19,12 @@ pub enum MappingRefusal {
     /// The machine has no object of a level.
     #[display(
         "this node has no {}; it has {}; name one of those",
-        level_word(*asked),
+        level_word(*requested),
         there.iter().map(|kind| level_word(*kind)).collect::<Vec<_>>().join(", ")
     )]
     NoLevel {
         /// The level.
-        asked: ObjectKind,
+        requested: ObjectKind,
         /// The levels that there are.
         there: Vec<ObjectKind>,
     },
@@ -42,14 +42,14 @@ pub enum MappingRefusal {
     },
     /// A number of `pe-list=` that the share does not have.
     #[display(
-        "the list names CPU {asked}; this step has {count} {} on this node; their numbers are 0 to {}, whatever \
+        "the list names CPU {requested}; this step has {count} {} on this node; their numbers are 0 to {}, whatever \
          the kernel calls them; name only those",
         if *threads { "hardware threads" } else { "cores" },
         count.saturating_sub(1)
     )]
     NoSuchCpu {
         /// The number.
-        asked: u32,
+        requested: u32,
         /// The CPUs of the share.
         count: u32,
         /// Whether CPUs are hardware threads.

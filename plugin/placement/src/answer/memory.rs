@@ -79,7 +79,7 @@ struct Memory<'a> {
 impl<'a> Memory<'a> {
     fn new(policy: &'a MemPolicy, node: &Node, rank_wraps_at: u32) -> Result<Self, MemoryRefusal> {
         let machine = node.machine().ok_or_else(|| MemoryRefusal::Unknown {
-            asked: policy.clone(),
+            requested: policy.clone(),
         })?;
         Ok(Self {
             found: machine.numa_nodes(),
@@ -95,24 +95,24 @@ impl<'a> Memory<'a> {
 
     /// One task's nodes. There is at least one, and every one exists. Lists wrap.
     fn of_task(&mut self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
-        let asked = match self.policy {
+        let requested = match self.policy {
             MemPolicy::Local => return self.near(task, cpus),
             MemPolicy::Rank => one(NumaId(task.0 % self.rank_wraps_at)),
             MemPolicy::Map(list) => list.of_task(task.0).copied().map(one).unwrap_or_default(),
             MemPolicy::Mask(list) => list.of_task(task.0).cloned().unwrap_or_default(),
         };
-        if asked.is_empty() {
+        if requested.is_empty() {
             return Err(MemoryRefusal::Empty(task));
         }
-        if !asked.is_subset(&self.found) {
+        if !requested.is_subset(&self.found) {
             return Err(MemoryRefusal::Missing {
-                asked: self.policy.clone(),
+                requested: self.policy.clone(),
                 task,
-                missing: asked.difference(&self.found),
+                missing: requested.difference(&self.found),
                 found: self.found.clone(),
             });
         }
-        Ok(asked)
+        Ok(requested)
     }
 
     /// Source: `numa_get_run_node_mask`.

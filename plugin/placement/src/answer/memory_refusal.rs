@@ -16,21 +16,21 @@ pub enum MemoryRefusal {
     #[display(
         "--mem-bind={} requests NUMA nodes; berth does not know those of this node, because its machine file is \
          missing; leave --mem-bind out, and ask the administrator to run `berth discover`",
-        repeated(asked)
+        repeated(requested)
     )]
     Unknown {
         /// The requested value.
-        asked: MemPolicy,
+        requested: MemPolicy,
     },
     /// NUMA nodes that do not exist.
     #[display(
         "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node has NUMA nodes {found}; {}",
-        repeated(asked),
-        instead(asked)
+        repeated(requested),
+        instead(requested)
     )]
     Missing {
         /// The requested value.
-        asked: MemPolicy,
+        requested: MemPolicy,
         /// The task that would get them.
         task: LocalId,
         /// Those of them that do not exist.
@@ -57,8 +57,8 @@ pub enum MemoryRefusal {
     },
 }
 
-fn instead(asked: &MemPolicy) -> &'static str {
-    match asked {
+fn instead(requested: &MemPolicy) -> &'static str {
+    match requested {
         MemPolicy::Rank => "use fewer tasks on this node, or --mem-bind=local",
         _ => "name only those, or let --mem-bind=local choose",
     }

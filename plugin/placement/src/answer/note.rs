@@ -15,7 +15,7 @@ use crate::answer::reserved_note::ReservedNote;
 pub enum Note {
     /// The step has fewer CPUs than tasks × `-c`.
     #[display(
-        "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer tasks \
+        "{} {} {requested} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer tasks \
          or a smaller -c",
         counted(*tasks, "task"),
         either(tasks, "requests", "request"),
@@ -23,7 +23,7 @@ pub enum Note {
     )]
     CpusPerTaskShrunk {
         /// CPUs that each task requests.
-        asked: u32,
+        requested: u32,
         /// CPUs that each task gets.
         given: u32,
         /// Tasks on this host.
@@ -49,14 +49,14 @@ pub enum Note {
     },
     /// One task has fewer CPUs than the others, because the step's last core has no more.
     #[display(
-        "each task requests {asked} CPUs, but task {task} on this node gets {given}, because no more are left \
+        "each task requests {requested} CPUs, but task {task} on this node gets {given}, because no more are left \
          together; use fewer tasks or a smaller -c"
     )]
     TaskShort {
         /// The first such task, by its number on this node.
         task: u32,
         /// CPUs that it requests.
-        asked: u32,
+        requested: u32,
         /// CPUs that it gets.
         given: u32,
     },
@@ -106,14 +106,14 @@ pub enum Note {
     },
     /// The amount of a `--binding` gives a task fewer CPUs than `-c` requests.
     #[display(
-        "-c requests {asked} CPUs for each task, but --binding={binding} gives only {given}; use a larger \
+        "-c requests {requested} CPUs for each task, but --binding={binding} gives only {given}; use a larger \
          amount or a smaller -c"
     )]
     BindingShort {
         /// The `--binding` value.
         binding: String,
         /// CPUs that a task requests.
-        asked: u32,
+        requested: u32,
         /// The fewest CPUs that a task gets.
         given: u32,
     },
@@ -131,10 +131,10 @@ pub enum Note {
     /// About a `--near`.
     Near(NearNote),
     /// A mapping gives less than it may seem to.
-    #[display("{}", less.about(asked))]
+    #[display("{}", less.about(requested))]
     Mapping {
         /// The options as they are typed.
-        asked: String,
+        requested: String,
         /// What it does not give.
         less: MappingNote,
     },

@@ -21,10 +21,10 @@ use crate::sets::ids::LocalId;
 #[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum Refusal {
     /// A list names CPUs that the step does not own.
-    #[display("{}", names_others(asked, outside, own))]
+    #[display("{}", names_others(requested, outside, own))]
     Outside {
         /// The requested value.
-        asked: Mode,
+        requested: Mode,
         /// The named CPUs that do not belong to the step.
         outside: CpuSet,
         /// The step's CPUs.
@@ -33,12 +33,12 @@ pub enum Refusal {
     /// A mode that numbers the whole host, on a part of one.
     #[display(
         "--cpu-bind={} numbers the CPUs of the whole node{} use --cpu-bind=cores or ldoms",
-        repeated(asked),
+        repeated(requested),
         part_of_host(own, *narrowed)
     )]
     NeedsWholeHost {
         /// The requested value.
-        asked: Mode,
+        requested: Mode,
         /// The step's CPUs.
         own: CpuSet,
         /// What leaves only a part of it to a step with the whole host.
@@ -46,11 +46,11 @@ pub enum Refusal {
     },
     /// A memory domain that does not exist.
     #[display(
-        "--cpu-bind requests NUMA node {asked}; this node has NUMA nodes {found}; name one of those"
+        "--cpu-bind requests NUMA node {requested}; this node has NUMA nodes {found}; name one of those"
     )]
     NoSuchDomain {
         /// The requested number.
-        asked: u32,
+        requested: u32,
         /// The existing numbers, as a list.
         found: String,
     },
@@ -87,10 +87,10 @@ pub enum Refusal {
     /// A `--binding` cannot be served, and the site or the user makes that an error.
     BindingFailed(String),
     /// The machine has no such kind of cores, or the step owns none of them.
-    #[display("--core-kind={asked} is requested; {}", no_core_kind(*on_machine))]
+    #[display("--core-kind={requested} is requested; {}", no_core_kind(*on_machine))]
     NoCoreKind {
         /// The requested kind.
-        asked: Kind,
+        requested: Kind,
         /// Whether the machine has it.
         on_machine: bool,
     },
@@ -104,10 +104,10 @@ pub enum Refusal {
     /// A `--near` that cannot be served.
     Near(NearRefusal),
     /// A mapping that cannot be served.
-    #[display("{asked}: {why}")]
+    #[display("{requested}: {why}")]
     Mapping {
         /// The options as they are typed.
-        asked: String,
+        requested: String,
         /// Why.
         why: MappingRefusal,
     },
@@ -202,28 +202,28 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn mapping(asked: &Mapping, near: Option<&Near>, why: MappingRefusal) -> Self {
+    pub(crate) fn mapping(requested: &Mapping, near: Option<&Near>, why: MappingRefusal) -> Self {
         let beside = near.map(|near| format!(" with --near={}", repeated(near)));
         Self::Mapping {
-            asked: repeated(asked) + &beside.unwrap_or_default(),
+            requested: repeated(requested) + &beside.unwrap_or_default(),
             why,
         }
     }
 
-    pub(crate) fn outside(asked: &Mode, named: &CpuSet, own: &CpuSet) -> Self {
+    pub(crate) fn outside(requested: &Mode, named: &CpuSet, own: &CpuSet) -> Self {
         Self::Outside {
-            asked: asked.clone(),
+            requested: requested.clone(),
             outside: named.difference(own),
             own: own.clone(),
         }
     }
 }
 
-fn names_others(asked: &Mode, outside: &CpuSet, own: &CpuSet) -> String {
+fn names_others(requested: &Mode, outside: &CpuSet, own: &CpuSet) -> String {
     let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
     format!(
         "--cpu-bind={} names {} {}; this step owns {} {} on this node; name only those, or let --cpu-bind=cores choose",
-        repeated(asked),
+        repeated(requested),
         noun(outside),
         repeated(outside),
         noun(own),

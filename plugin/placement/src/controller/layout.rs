@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// A first level, perhaps with a comma and `Pack` or `NoPack`.
-    fn asked(text: &str) -> Distribution {
+    fn requested(text: &str) -> Distribution {
         let (hosts, pack) = match text.split_once(',') {
             Some((hosts, pack)) => (hosts, Some(pack == "Pack")),
             None => (text, None),
@@ -200,7 +200,7 @@ mod tests {
 
     /// The tasks of each node, as `0 1/2 3`.
     fn laid_out(room: &[u32], tasks: u32, distribution: &str) -> String {
-        let across = Across::new(room, tasks, &asked(distribution));
+        let across = Across::new(room, tasks, &requested(distribution));
         let mut nodes = vec![Vec::new(); room.len()];
         for (task, place) in across.places().enumerate() {
             assert_eq!(nodes[place.node as usize].len() as u32, place.local);

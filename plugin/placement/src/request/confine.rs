@@ -55,8 +55,8 @@ impl SiteConfine {
 
     /// Whether the tasks of a step are confined, if they are bound.
     #[must_use]
-    pub fn confines(self, asked: Option<Confine>) -> bool {
-        match (self, asked) {
+    pub fn confines(self, requested: Option<Confine>) -> bool {
+        match (self, requested) {
             (Self::Force, _) | (_, Some(Confine::Task)) => true,
             (_, Some(Confine::Off)) => false,
             (site, None) => site == Self::Task,
@@ -65,8 +65,8 @@ impl SiteConfine {
 
     /// What the user must know: a request that is not honoured.
     #[must_use]
-    pub fn note(self, asked: Option<Confine>, is_bound: bool) -> Option<&'static str> {
-        match (self, asked) {
+    pub fn note(self, requested: Option<Confine>, is_bound: bool) -> Option<&'static str> {
+        match (self, requested) {
             (Self::Force, Some(Confine::Off)) if is_bound => Some(
                 "--confine=off is not honoured: this site confines every bound task \
                  (confine=task,force); leave it out",
@@ -95,7 +95,7 @@ mod tests {
     fn the_step_decides_unless_the_site_forces() {
         use Confine::{Off, Task};
         //   site, step, bound: confined, words of the note
-        for (site, asked, is_bound, confines, note) in [
+        for (site, requested, is_bound, confines, note) in [
             (SiteConfine::Off, None, true, false, ""),
             (SiteConfine::Off, Some(Task), true, true, ""),
             (SiteConfine::Off, Some(Off), true, false, ""),
@@ -113,9 +113,9 @@ mod tests {
             (SiteConfine::Force, Some(Off), true, true, "not honoured"),
             (SiteConfine::Force, Some(Off), false, true, ""),
         ] {
-            let case = format!("{site} {asked:?} {is_bound}");
-            assert_eq!(site.confines(asked), confines, "{case}");
-            let found = site.note(asked, is_bound).unwrap_or_default();
+            let case = format!("{site} {requested:?} {is_bound}");
+            assert_eq!(site.confines(requested), confines, "{case}");
+            let found = site.note(requested, is_bound).unwrap_or_default();
             assert_eq!(found.is_empty(), note.is_empty(), "{case}: {found}");
             assert!(found.contains(note), "{case}: {found}");
         }

@@ -153,12 +153,12 @@ mod tests {
             (Plane, None, false, Block),
             (Arbitrary, Some(Block), false, Cyclic),
         ] {
-            let asked = Distribution {
+            let requested = Distribution {
                 hosts,
                 sockets,
                 ..Distribution::default()
             };
-            assert_eq!(asked.order(by_default), order, "{asked}");
+            assert_eq!(requested.order(by_default), order, "{requested}");
         }
     }
 }

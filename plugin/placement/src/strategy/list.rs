@@ -45,7 +45,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
     if !listed && !here.owned.counts.whole_node && !special {
         here.may_bind()?;
         return Err(Refusal::NeedsWholeHost {
-            asked: mode.clone(),
+            requested: mode.clone(),
             own: here.owned.cpus.clone(),
             narrowed: narrowed_by(here),
         });
@@ -247,7 +247,7 @@ impl Numbered {
         found.map(|at| &self.list[at].1).map_err(|_| {
             let numbers: CpuSet = self.list.iter().map(|(id, _)| CpuId(id.0)).collect();
             Refusal::NoSuchDomain {
-                asked: id,
+                requested: id,
                 found: numbers.to_string(),
             }
         })

@@ -85,8 +85,8 @@ impl Situation<'_> {
     /// The most hardware threads of a core to count: from an option, a hint or
     /// the node's configuration.
     pub(crate) fn threads_per_core(&self) -> Option<u32> {
-        let asked = self.threads_of_bound_core();
-        asked.or(self.node.counts_cores().then_some(1))
+        let requested = self.threads_of_bound_core();
+        requested.or(self.node.counts_cores().then_some(1))
     }
 
     /// The most hardware threads of a core that a wish of berth's own binds a task to: from an option or a
@@ -99,11 +99,11 @@ impl Situation<'_> {
     /// The hardware threads that `-c` requests for each task, if at most `limit` of a core are used: where
     /// slurm.conf counts cores, so does `-c`. 1 requests nothing.
     pub(crate) fn threads_each(&self, limit: Option<u32>) -> u32 {
-        let asked = self.request.cpus_per_task.max(1);
+        let requested = self.request.cpus_per_task.max(1);
         let of_core = self.node.shape().threads.min(limit.unwrap_or(u32::MAX));
-        match asked > 1 && self.node.counts_cores() {
-            true => asked.saturating_mul(of_core.max(1)),
-            false => asked,
+        match requested > 1 && self.node.counts_cores() {
+            true => requested.saturating_mul(of_core.max(1)),
+            false => requested,
         }
     }
 
@@ -230,7 +230,7 @@ impl Situation<'_> {
 }
 
 /// Hardware threads that a task has as CPUs of `-c`, which needs so many threads for its own number of CPUs.
-pub(crate) fn in_cpus(threads: u32, (asked, needed): (u32, u32)) -> u32 {
-    let cpus = u64::from(threads) * u64::from(asked) / u64::from(needed.max(1));
+pub(crate) fn in_cpus(threads: u32, (requested, needed): (u32, u32)) -> u32 {
+    let cpus = u64::from(threads) * u64::from(requested) / u64::from(needed.max(1));
     u32::try_from(cpus).unwrap_or(u32::MAX)
 }

@@ -12,9 +12,9 @@ impl Machine {
     /// their order is unknown. Intel's names count where hwloc reports them; otherwise the slowest
     /// kind is the efficient one, and all others perform.
     #[must_use]
-    pub fn cpus_of_kind(&self, asked: Kind) -> Option<CpuSet> {
+    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
         let kinds = self.kinds();
-        if asked == Kind::Any {
+        if requested == Kind::Any {
             return Some(self.cpus().clone());
         }
         let named = |kind: &&CoreKind| {
@@ -31,7 +31,7 @@ impl Machine {
         if kinds.len() < 2 || !(is_named || is_ordered) {
             return None;
         }
-        let wanted = |kind: &(usize, &CoreKind)| performs(kind) == (asked == Kind::Performance);
+        let wanted = |kind: &(usize, &CoreKind)| performs(kind) == (requested == Kind::Performance);
         let kept = kinds.iter().enumerate().filter(wanted);
         let kept: CpuSet = kept.flat_map(|(_, kind)| kind.cpus.iter()).collect();
         (!kept.is_empty()).then_some(kept)
@@ -42,11 +42,11 @@ impl Node {
     /// The CPUs of the performance or efficiency cores that slurmd counts; none if it counts none. What
     /// it leaves out still tells the kinds of the others.
     #[must_use]
-    pub fn cpus_of_kind(&self, asked: Kind) -> Option<CpuSet> {
+    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
         let counted = self.machine()?.cpus();
         let kept = self
             .whole_machine()?
-            .cpus_of_kind(asked)?
+            .cpus_of_kind(requested)?
             .intersection(counted);
         (!kept.is_empty()).then_some(kept)
     }

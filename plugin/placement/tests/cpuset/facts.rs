@@ -104,7 +104,7 @@ fn a_set_that_exists_holds_later_steps() {
     let node = node(ring(), Rules::default());
     let mut request = choosing("NCPUS=4");
     request.cpuset = Some(StepCpuset::Given(ExistingCpuset {
-        asked: CpusetRequest::Dynamic(dynamic("NCPUS=4")),
+        requested: CpusetRequest::Dynamic(dynamic("NCPUS=4")),
         cpus: set("4-5,12-13"),
         mems: None,
         attributes: Default::default(),
@@ -134,7 +134,7 @@ fn a_static_set_is_what_the_job_owns_of_it() {
     let mut request = choosing("NCPUS=4");
     let given = |text: &str| {
         Some(StepCpuset::Given(ExistingCpuset {
-            asked: text.parse().unwrap(),
+            requested: text.parse().unwrap(),
             cpus: set("0-3"),
             mems: None,
             attributes: Default::default(),
@@ -249,7 +249,7 @@ fn a_radius_means_one_node() {
     let node = node(ring(), Rules::default());
     let mut request = choosing("NCPUS=2;MAX_RADIUS=2");
     request.cpuset = Some(StepCpuset::Choose(Choice {
-        asked: dynamic("NCPUS=2;MAX_RADIUS=2"),
+        requested: dynamic("NCPUS=2;MAX_RADIUS=2"),
         job_nodes: 2,
         is_count_typed: true,
     }));

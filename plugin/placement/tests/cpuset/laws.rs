@@ -62,17 +62,17 @@ pub(crate) fn small() -> impl Strategy<Value = Small> {
 fn smallest_by_force(
     node: &Node,
     free: &CpuSet,
-    asked: &Dynamic,
+    requested: &Dynamic,
     needed: usize,
 ) -> Option<(u32, usize)> {
     let distances = node.distances();
-    let limit = asked
+    let limit = requested
         .max_cpu_per_node
         .map_or(usize::MAX, |limit| limit as usize);
     let offer = |at: usize| {
         let (_, cpus) = distances.node(at).unwrap();
         let mine = cpus.intersection(free).count();
-        match asked.has_whole_nodes() && mine < cpus.count() {
+        match requested.has_whole_nodes() && mine < cpus.count() {
             true => 0,
             false => mine.min(limit),
         }
@@ -117,21 +117,21 @@ proptest! {
         let all = node.machine().unwrap().cpus().clone();
         let taken = CpuSet::from_words([u64::from(taken & taken >> 3)]);
         let listed = CpuSet::from_words([u64::from(list | list >> 1)]).intersection(&all);
-        let mut asked = dynamic(&text);
+        let mut requested = dynamic(&text);
         let list = format!("CPU_LIST={listed}");
         let mut free = all.difference(&taken);
-        if listed.count() as u32 >= asked.ncpus.unwrap() {
-            asked = dynamic(&format!("{text};{list}"));
+        if listed.count() as u32 >= requested.ncpus.unwrap() {
+            requested = dynamic(&format!("{text};{list}"));
             free = free.intersection(&listed);
         }
         let mut request = choosing(&text);
         if let Some(StepCpuset::Choose(choice)) = &mut request.cpuset {
-            choice.asked = asked.clone();
+            choice.requested = requested.clone();
         }
         let claims = Claims { taken: taken.clone(), ..Claims::default() };
-        let needed = (asked.ncpus.unwrap() as usize).min(all.count());
-        let best = smallest_by_force(&node, &free, &asked, needed);
-        let best = best.filter(|(radius, _)| asked.max_radius.is_none_or(|most| *radius <= most));
+        let needed = (requested.ncpus.unwrap() as usize).min(all.count());
+        let best = smallest_by_force(&node, &free, &requested, needed);
+        let best = best.filter(|(radius, _)| requested.max_radius.is_none_or(|most| *radius <= most));
         match plan(&request, &node, &claims) {
             Ok(plan) => {
                 let found = plan.cpuset.unwrap();
@@ -142,7 +142,7 @@ proptest! {
                 prop_assert_eq!(Some((found.radius, used.len())), best, "{:?}", found);
                 prop_assert!(found.cpus.is_subset(&free), "{:?} of {}", found, free);
                 prop_assert_eq!(found.count as usize, found.cpus.count());
-                if asked.has_whole_nodes() {
+                if requested.has_whole_nodes() {
                     prop_assert!(found.count as usize >= needed);
                     for at in used {
                         let whole = distances.node(at).unwrap().1;
@@ -152,7 +152,7 @@ proptest! {
                     prop_assert_eq!(found.count as usize, needed);
                     for at in used {
                         let part = distances.node(at).unwrap().1.intersection(&found.cpus);
-                        let most = asked.max_cpu_per_node.unwrap_or(u32::MAX);
+                        let most = requested.max_cpu_per_node.unwrap_or(u32::MAX);
                         prop_assert!(part.count() as u32 <= most);
                     }
                 }

@@ -41,7 +41,7 @@ pub(crate) fn node(machine: Machine, rules: Rules) -> Node {
 
 pub(crate) fn dynamic(text: &str) -> Dynamic {
     match text.parse() {
-        Ok(CpusetRequest::Dynamic(asked)) => asked,
+        Ok(CpusetRequest::Dynamic(requested)) => requested,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn dynamic(text: &str) -> Dynamic {
 pub(crate) fn choosing(text: &str) -> Request {
     Request {
         cpuset: Some(StepCpuset::Choose(Choice {
-            asked: dynamic(text),
+            requested: dynamic(text),
             job_nodes: 1,
             is_count_typed: true,
         })),

@@ -48,7 +48,7 @@ fn memory_of_a_static_cpuset_is_preferred() {
     ] {
         let mut request = choosing("NCPUS=2");
         request.cpuset = Some(StepCpuset::Given(request::cpuset::ExistingCpuset {
-            asked: "CPUSET_NAME=MYSET".parse().unwrap(),
+            requested: "CPUSET_NAME=MYSET".parse().unwrap(),
             cpus: CpuSet::from_list("0-1").unwrap(),
             mems: mems.map(|mems| std::iter::once(mems).collect()),
             attributes: Default::default(),

@@ -10,9 +10,9 @@ use crate::laws::small;
 use crate::making::{dynamic, machine, node, set};
 
 /// What the job gets, as a text.
-fn resumed(node: &Node, asked: &str, (original, own): (&str, &str), free: &str) -> String {
+fn resumed(node: &Node, requested: &str, (original, own): (&str, &str), free: &str) -> String {
     let resume = Resume {
-        asked: &dynamic(asked),
+        requested: &dynamic(requested),
         original: &set(original),
         own: &set(own),
         free: &set(free),
@@ -38,16 +38,16 @@ const ANY: &str = "CPUSET[]";
 #[test]
 fn the_document_s_table() {
     let nothing = CpuSet::new();
-    for (asked, eligible) in [(ORIG, "0-1"), (ANY, "0-3")] {
+    for (requested, eligible) in [(ORIG, "0-1"), (ANY, "0-3")] {
         let resume = Resume {
-            asked: &dynamic(asked),
+            requested: &dynamic(requested),
             original: &set("1"),
             own: &set("0-3"),
             free: &nothing,
         };
         let here = host();
         let found = resume.eligible(&here, resume.farthest(&here));
-        assert_eq!(found.to_string(), eligible, "{asked}");
+        assert_eq!(found.to_string(), eligible, "{requested}");
     }
 }
 
@@ -91,7 +91,7 @@ fn ring() -> Node {
 
 #[test]
 fn nearer_numa_nodes_come_first() {
-    for (asked, original, own, free, expected) in [
+    for (requested, original, own, free, expected) in [
         (ANY, "0,8", "0-15", "0-15", "same"),
         (ANY, "0,8", "0-15", "1-7,9-15", "1,9"),
         // A whole core is better than parts of two.
@@ -111,8 +111,11 @@ fn nearer_numa_nodes_come_first() {
         ("NODE_EX=Y", "0-1,8-9", "0-15", "1-15", "2-3,10-11"),
         ("CPU_LIST=0,8", "0,8", "0-15", "1-15", "1,9"),
     ] {
-        let found = resumed(&ring(), asked, (original, own), free);
-        assert_eq!(found, expected, "{asked} {original} of {own}, free {free}");
+        let found = resumed(&ring(), requested, (original, own), free);
+        assert_eq!(
+            found, expected,
+            "{requested} {original} of {own}, free {free}"
+        );
     }
 }
 
@@ -158,7 +161,7 @@ proptest! {
         let (original, free) = (some(&own, original), some(&all, free));
         prop_assume!(!original.is_empty());
         let resume = Resume {
-            asked: &dynamic(if orig_cpus { ORIG } else { ANY }),
+            requested: &dynamic(if orig_cpus { ORIG } else { ANY }),
             original: &original,
             own: &own,
             free: &free,

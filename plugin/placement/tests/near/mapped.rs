@@ -183,11 +183,11 @@ fn notes_are_about_all_tasks() {
 fn a_list_of_a_cpuset_chooses_too() {
     let node = two_packages();
     let chosen = |text: &str| {
-        let Ok(CpusetRequest::Dynamic(asked)) = text.parse() else {
+        let Ok(CpusetRequest::Dynamic(requested)) = text.parse() else {
             panic!("{text} is a dynamic cpuset");
         };
         Some(StepCpuset::Choose(Choice {
-            asked,
+            requested,
             job_nodes: 1,
             is_count_typed: true,
         }))

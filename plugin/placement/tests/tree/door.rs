@@ -110,7 +110,9 @@ impl Ask {
 
 fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refusal> {
     let level = |level: Level| spelling::cpu_bind(level.word(), Release::NEWEST);
-    let cpu_bind = ask.level.map(|asked| level(asked).expect("a level"));
+    let cpu_bind = ask
+        .level
+        .map(|requested| level(requested).expect("a level"));
     let cpu_bind = CpuBind {
         one_thread: ask.one_thread,
         ..cpu_bind.unwrap_or_default()
@@ -154,11 +156,11 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
 
 /// A cpuset to choose.
 fn choosing(text: &str) -> StepCpuset {
-    let Ok(CpusetRequest::Dynamic(asked)) = text.parse() else {
+    let Ok(CpusetRequest::Dynamic(requested)) = text.parse() else {
         panic!("{text} is a dynamic cpuset");
     };
     StepCpuset::Choose(Choice {
-        asked,
+        requested,
         job_nodes: 1,
         is_count_typed: true,
     })

@@ -185,7 +185,7 @@ impl SrunRequest {
     /// Whether tasks go to nodes as a list says.
     #[must_use]
     pub fn is_arbitrary(&self) -> bool {
-        let hosts = self.distribution.map(|asked| asked.hosts);
+        let hosts = self.distribution.map(|requested| requested.hosts);
         hosts == Some(AcrossHosts::Arbitrary)
     }
 }

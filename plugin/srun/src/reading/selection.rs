@@ -133,13 +133,13 @@ mod tests {
     use super::*;
     use crate::line;
 
-    fn asked(text: &str) -> Result<Selection, Refused> {
+    fn requested(text: &str) -> Result<Selection, Refused> {
         let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
         read(&line::read(&words, Command::Srun, None), Release::V22_05)
     }
 
     fn options(text: &str) -> LineOptions {
-        asked(text).unwrap().options
+        requested(text).unwrap().options
     }
 
     #[test]
@@ -224,10 +224,10 @@ mod tests {
             "--mem=1 --mem-per-cpu=1",
             "-x n[1-",
         ] {
-            assert!(asked(text).is_err(), "{text}");
+            assert!(requested(text).is_err(), "{text}");
         }
         let found =
-            asked("--gpus=1 -p a,b --gres=x --switches=1 --het-group=0 -w ./hosts").unwrap();
+            requested("--gpus=1 -p a,b --gres=x --switches=1 --het-group=0 -w ./hosts").unwrap();
         assert_eq!(found.partition.as_deref(), Some("a,b"));
         assert_eq!(found.unmodelled, ["--het-group", "--nodelist with a file"]);
     }

@@ -86,8 +86,8 @@ const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it 
 /// The number of tasks: it is given, or follows from nodes, a node's numbers, or a list of nodes (`_opt_verify`). The
 /// model of slurmctld's clients counts them.
 fn tasks(state: &State) -> Result<SrunTasks, Refused> {
-    let asked = state.distribution;
-    let arbitrary = asked.is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary);
+    let requested = state.distribution;
+    let arbitrary = requested.is_some_and(|requested| requested.hosts == AcrossHosts::Arbitrary);
     if arbitrary && state.nodelist.is_none() && !state.nodefile {
         return Err(Refused::together(NO_LIST));
     }
@@ -127,7 +127,7 @@ fn host_file(state: &mut State) {
     let Some(file) = state.host_file.take().filter(|_| !named) else {
         return;
     };
-    let pack = state.distribution.and_then(|asked| asked.pack);
+    let pack = state.distribution.and_then(|requested| requested.pack);
     state.distribution = Some(Distribution {
         hosts: AcrossHosts::Arbitrary,
         pack,

@@ -13,16 +13,21 @@ use crate::submission::Words;
 /// `--ntasks-per-node`, else all tasks over the nodes. `None` if the number of nodes is open, and for a line
 /// that says nothing of tasks and CPUs: its job has all that it gets.
 #[must_use]
-pub fn ncpus(asked: &SrunRequest) -> Option<u32> {
-    if (asked.ntasks, asked.ntasks_per_node, asked.cpus_per_task) == (None, None, None) {
+pub fn ncpus(requested: &SrunRequest) -> Option<u32> {
+    if (
+        requested.ntasks,
+        requested.ntasks_per_node,
+        requested.cpus_per_task,
+    ) == (None, None, None)
+    {
         return None;
     }
-    let nodes = asked.nodes.map(|nodes| (nodes.least, nodes.most));
+    let nodes = requested.nodes.map(|nodes| (nodes.least, nodes.most));
     on_a_node(
-        asked.tasks(),
-        asked.ntasks_per_node,
+        requested.tasks(),
+        requested.ntasks_per_node,
         nodes,
-        asked.cpus_per_task,
+        requested.cpus_per_task,
     )
 }
 
@@ -66,8 +71,8 @@ pub fn never_fits(
     if words.is_unsure() {
         return None;
     }
-    let asked = words.request(env)?;
-    let least = asked.nodes.as_ref().map_or(1, |nodes| nodes.least);
+    let requested = words.request(env)?;
+    let least = requested.nodes.as_ref().map_or(1, |nodes| nodes.least);
     if set.max_radius.is_some() && least > 1 {
         return Some(format!(
             "--cpuset={set}: MAX_RADIUS means one node, and the line asks for at least {least}; use -N1, \
@@ -75,13 +80,13 @@ pub fn never_fits(
         ));
     }
     let listed = set.cpu_list.as_ref()?.cpus().count() as u32;
-    if words.is_srun && asked.exact && asked.exclusive.is_some() {
+    if words.is_srun && requested.exact && requested.exclusive.is_some() {
         return Some(format!(
             "--cpuset={set}: with --exclusive srun's own step gets cores of slurmctld's choice, and CPU_LIST may not \
              name them; make the job with salloc: salloc --exclusive --cpuset='{set}' srun …"
         ));
     }
-    let needed = set.ncpus.or_else(|| ncpus(&asked))?;
+    let needed = set.ncpus.or_else(|| ncpus(&requested))?;
     (listed < needed).then(|| {
         format!(
             "--cpuset={set}: CPU_LIST names {}, and {needed} are needed on each node; list at least as \
@@ -100,7 +105,7 @@ pub fn needs_one_node(
 ) -> bool {
     let has_radius = matches!(request, CpusetRequest::Dynamic(set) if set.max_radius.is_some());
     let named = ["nodelist", "nodefile", "ntasks-per-node"];
-    let is_open = |asked: SrunRequest| asked.nodes.is_none();
+    let is_open = |requested: SrunRequest| requested.nodes.is_none();
     has_radius
         && !words.is_unsure()
         && !named.iter().any(|option| words.has(option))

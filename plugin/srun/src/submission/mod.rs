@@ -146,17 +146,19 @@ impl Words {
     /// The requested tasks, if that is known: with a range of nodes it is not.
     #[must_use]
     pub fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
-        let asked = self.request(env)?;
+        let requested = self.request(env)?;
         let range = |nodes: &NodeRange| nodes.most != Some(nodes.least);
-        match asked.ntasks {
-            None if asked.nodes.as_ref().is_some_and(range) => None,
-            _ => Some(asked.tasks()),
+        match requested.ntasks {
+            None if requested.nodes.as_ref().is_some_and(range) => None,
+            _ => Some(requested.tasks()),
         }
     }
 
     /// Whether `--cpu-bind=none` leaves the tasks unbound, whatever else the line asks.
     fn is_unbound(&self, env: impl Fn(&str) -> Option<String>) -> bool {
-        let mode = self.request(env).and_then(|asked| asked.cpu_bind.mode);
+        let mode = self
+            .request(env)
+            .and_then(|requested| requested.cpu_bind.mode);
         mode == Some(Mode::Free)
     }
 

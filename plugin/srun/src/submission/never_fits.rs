@@ -26,7 +26,7 @@ pub fn why(
     let Known { tasks, limit } = Known::of(words, &env)?;
     let takers = if shared { 1 } else { tasks };
     let cores = counted(amount, "core");
-    let asked = match takers {
+    let requested = match takers {
         1 => cores,
         _ => format!("{tasks} tasks × {cores}"),
     };
@@ -35,7 +35,7 @@ pub fn why(
         Limit::Allocation(cpus) => {
             return (needed > cpus).then(|| {
                 format!(
-                    "--binding={binding} asks for {asked}; this allocation has {}: ask for fewer, or for a \
+                    "--binding={binding} asks for {requested}; this allocation has {}: ask for fewer, or for a \
                      larger allocation",
                     counted(cpus, "CPU")
                 )
@@ -54,7 +54,7 @@ pub fn why(
             false => format!("-n1 -c{amount}"),
         };
         format!(
-            "--binding={binding} asks for {asked}; this job asks for {tasks} × {} and can never have \
+            "--binding={binding} asks for {requested}; this job asks for {tasks} × {} and can never have \
              them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit",
             counted(each, "CPU")
         )
@@ -78,7 +78,7 @@ pub fn mapping(
     let Known { tasks, limit } = Known::of(words, &env)?;
     let wanted = u64::from(tasks) * u64::from(each);
     let (all, cpus) = (counted(tasks, "task"), counted(each, "CPU"));
-    let asked = format!("{mapping} asks for {all} × {cpus}");
+    let requested = format!("{mapping} asks for {all} × {cpus}");
     match limit {
         Limit::Allocation(cpus) => (wanted > cpus).then(|| {
             let fewer = match cpus / u64::from(each) {
@@ -86,13 +86,13 @@ pub fn mapping(
                 fits => format!("at most -n{fits}, "),
             };
             format!(
-                "{asked}; this allocation has {}: use {fewer}a smaller pe=, or a larger allocation",
+                "{requested}; this allocation has {}: use {fewer}a smaller pe=, or a larger allocation",
                 counted(cpus, "CPU")
             )
         }),
         Limit::Job(own) => (wanted > u64::from(tasks) * u64::from(own)).then(|| {
             format!(
-                "{asked}; this job asks for {tasks} × {own} CPUs and can never have them; use -n{tasks} \
+                "{requested}; this job asks for {tasks} × {own} CPUs and can never have them; use -n{tasks} \
                  -c{each}; in a job of whole nodes (sbatch --exclusive) it may fit"
             )
         }),
@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn no_task_is_no_advice() {
         let words = Words::read("srun", ["-n2", "a"], Release::NEWEST);
-        let asked = MappingTexts {
+        let requested = MappingTexts {
             map: Some("slot:pe=3"),
             ..MappingTexts::default()
         };
-        let asked = Mapping::read(asked).unwrap().unwrap();
+        let requested = Mapping::read(requested).unwrap().unwrap();
         for (cpus, says) in [
             ("2", ": use a smaller pe="),
             ("4", ": use at most -n1, a smaller"),
@@ -165,7 +165,7 @@ mod tests {
                 "SLURM_JOB_CPUS_PER_NODE" => Some(cpus.into()),
                 _ => None,
             };
-            let why = mapping(&asked, &words, env).unwrap();
+            let why = mapping(&requested, &words, env).unwrap();
             assert!(why.contains(says), "{why}");
         }
     }

@@ -24,11 +24,11 @@ fn the_model_answers_as_slurmctld_26_05_did() {
 
 fn compare(line: SlurmLine, records: &str) {
     let mut differences = Vec::new();
-    let mut asked = 0;
+    let mut requested = 0;
     for paragraph in records.split("\n\n") {
         let conf: Vec<&str> = with_prefix(paragraph, "conf ").collect();
         for question in with_prefix(paragraph, "ask ") {
-            asked += 1;
+            requested += 1;
             let mut fields = question.split('|').map(str::trim);
             let mut next = || fields.next().unwrap_or_default();
             let (job, answer, step, step_answer) = (next(), next(), next(), next());
@@ -50,7 +50,7 @@ fn compare(line: SlurmLine, records: &str) {
             }
         }
     }
-    assert!(asked > 100, "{asked} questions were read");
+    assert!(requested > 100, "{requested} questions were read");
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 

@@ -20,8 +20,8 @@ fn gives(ask: impl Fn(SlurmLine) -> World, line: &str, answers: [&str; 3]) {
 fn more_than_the_partition_has_waits_or_is_refused() {
     let answer = |line| {
         let world = world(line, "CR_Core", "1x4x1, 1x4x1");
-        let asked = world.read("srun -n9").unwrap();
-        job(&world.cluster, asked.client, &asked.options)
+        let requested = world.read("srun -n9").unwrap();
+        job(&world.cluster, requested.client, &requested.options)
     };
     let waits = JobAnswer::Waits(Wait::PartitionConfig);
     assert_eq!(answer(SlurmLine::V22_05), waits);

@@ -68,10 +68,10 @@ impl World {
 
     /// What a job gets.
     pub fn job(&self, line: &str) -> String {
-        let Ok(asked) = self.read(line) else {
+        let Ok(requested) = self.read(line) else {
             return "refused".to_string();
         };
-        match job(&self.cluster, asked.client, &asked.options) {
+        match job(&self.cluster, requested.client, &requested.options) {
             JobAnswer::Granted(grant) => {
                 let shown = |node: &berth_placement::controller::select::GrantedNode| {
                     let name = &self.cluster.nodes[node.node].name;
@@ -90,8 +90,8 @@ impl World {
 
     /// The grant of a job that gets its nodes.
     pub fn grant(&self, line: &str) -> JobGrant {
-        let asked = self.read(line).unwrap();
-        match job(&self.cluster, asked.client, &asked.options) {
+        let requested = self.read(line).unwrap();
+        match job(&self.cluster, requested.client, &requested.options) {
             JobAnswer::Granted(grant) => grant,
             other => panic!("{line}: {other:?}"),
         }

@@ -82,7 +82,7 @@ fn is_level_of_whole_node(case: &Case<'_>) -> bool {
 /// Whether other options may give a task more CPUs than its `-c`.
 fn is_unsure(case: &Case<'_>) -> bool {
     let others = ["mincpus", "gpus-per-task", "overcommit"];
-    let is_whole_step = case.request.as_ref().is_ok_and(|asked| asked.whole);
+    let is_whole_step = case.request.as_ref().is_ok_and(|requested| requested.whole);
     let mut others = others.iter();
     others.any(|name| case.is_set(name)) || is_whole_step || !case.knows(&["cpu-bind"])
 }
@@ -115,8 +115,8 @@ fn fewer_threads(case: &Case<'_>, cpus: u32) -> Option<Repair> {
 
 /// The CPUs in the smallest mask of a list.
 fn fewest_in_a_mask(case: &Case<'_>) -> Option<u32> {
-    let asked = case.request.as_ref().ok()?;
-    let Some(Mode::MaskCpu(masks)) = &asked.cpu_bind.mode else {
+    let requested = case.request.as_ref().ok()?;
+    let Some(Mode::MaskCpu(masks)) = &requested.cpu_bind.mode else {
         return None;
     };
     masks.iter().map(|mask| mask.count() as u32).min()

@@ -16,11 +16,11 @@ use crate::check::finding::{Finding, Repair};
 /// `SLURM_CPUS_PER_TASK`.
 pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
     let of_job = case.job_option("cpus-per-task")?;
-    let asked = case.request.as_ref().ok()?;
+    let requested = case.request.as_ref().ok()?;
     let is_taken_over = case.around.release >= Release::V23_11 || case.script.has_components;
     // A single task has the job's CPUs all the same, if no level is asked for.
-    let is_alone = case.tasks() == Some(1) && asked.cpu_bind.level.is_none();
-    let other = case.is_list() || case.cpu_bind().contains("none") || asked.overlap;
+    let is_alone = case.tasks() == Some(1) && requested.cpu_bind.level.is_none();
+    let other = case.is_list() || case.cpu_bind().contains("none") || requested.overlap;
     let applies = !is_taken_over
         && of_job != Some("1")
         && !case.is_set("cpus-per-task")
@@ -36,7 +36,10 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
              each, or not kept apart",
         );
         // Tasks that get whole sockets lose nothing, if there are enough of them.
-        let is_wide = matches!(asked.cpu_bind.level, Some(Level::Sockets | Level::Ldoms));
+        let is_wide = matches!(
+            requested.cpu_bind.level,
+            Some(Level::Sockets | Level::Ldoms)
+        );
         let own = case.command.insert(&format!("-c{each}"));
         finding.hint_if(is_wide).or(own)
     })
@@ -102,7 +105,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
         .as_ref()
         .filter(|_| !case.script.has_components)?;
     let of_job = case.job.as_ref()?;
-    let asked = case.request.as_ref().ok()?;
+    let requested = case.request.as_ref().ok()?;
     if !case.command.is_complete() || !job.is_complete() {
         return None;
     }
@@ -124,15 +127,15 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     let (cpus, most) = on_own.unwrap_or((cpus, most));
     let place = on_own.and_then(|_| case.nodes());
     let place = place.map_or(String::new(), |own| format!(" on {}", counted(own, "node")));
-    let wanted = tasks.checked_mul(asked.cpus_per_task.unwrap_or(1))?;
-    (wanted > most && !asked.overcommit).then(|| {
+    let wanted = tasks.checked_mul(requested.cpus_per_task.unwrap_or(1))?;
+    (wanted > most && !requested.overcommit).then(|| {
         let finding = case.warning(
             "more-than-the-job",
             format!("the step asks for {wanted} CPUs, the job for {cpus}{place}"),
             "srun refuses it: more processors are requested than the job has",
         );
         let fitting = match on_own {
-            Some((cpus, _)) => cpus / asked.cpus_per_task.unwrap_or(1).max(1),
+            Some((cpus, _)) => cpus / requested.cpus_per_task.unwrap_or(1).max(1),
             None => of_job.tasks(),
         };
         finding.or(case.set(&[format!("-n{fitting}")]))
@@ -284,14 +287,14 @@ pub(super) fn memory_of_steps(case: &Case<'_>) -> Option<Finding> {
 
 /// The job's `--mem-per-cpu` in the place of its `--mem`, where its CPUs are known.
 fn per_cpu(case: &Case<'_>, memory: &str) -> Option<Repair> {
-    let (job, asked) = (case.script.job.as_ref()?, case.job.as_ref()?);
-    let is_one_node = asked.nodes.is_none_or(|nodes| nodes.most == Some(1));
+    let (job, requested) = (case.script.job.as_ref()?, case.job.as_ref()?);
+    let is_one_node = requested.nodes.is_none_or(|nodes| nodes.most == Some(1));
     let given = job
         .option("mem")
         .filter(|_| is_one_node && !case.is_whole())?;
-    let cpus = asked
+    let cpus = requested
         .tasks()
-        .checked_mul(asked.cpus_per_task.unwrap_or(1))?;
+        .checked_mul(requested.cpus_per_task.unwrap_or(1))?;
     let each = mebibytes(memory)? / u64::from(cpus.max(1));
     let value = match each % 1024 {
         0 => format!("{}G", each / 1024),

@@ -131,10 +131,10 @@ fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
 
 /// A hint that srun ignores.
 pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
-    let asked = case.request.as_ref().ok()?;
+    let requested = case.request.as_ref().ok()?;
     let hint = case.has("hint")?;
     let own = case.command.option("hint");
-    let noted = asked
+    let noted = requested
         .notes
         .iter()
         .find(|note| note.contains("ignores --hint beside"));
@@ -159,8 +159,8 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
 /// The step's option beside which a hint of the job does not count.
 fn of_the_job(case: &Case<'_>) -> Option<String> {
     let names = ["extra-node-info", "ntasks-per-core", THREADS, "cpu-bind"];
-    let asked = case.request.as_ref().ok()?;
-    let by_hint = asked.level_from == Some(berth_srun::reading::LevelFrom::Hint);
+    let requested = case.request.as_ref().ok()?;
+    let by_hint = requested.level_from == Some(berth_srun::reading::LevelFrom::Hint);
     // The threads of the job's cores may be what its hint has set.
     let is_own = |name: &str| name != THREADS || case.command.option(name).is_some();
     let mut set = names.iter().filter(|name| case.is_set(name));

@@ -127,7 +127,7 @@ struct Line {
 impl Line {
     fn new(rules: ClientRules, options: &LineOptions) -> Self {
         let (least, most) = match options.nodes {
-            Some(asked) => (asked.least, asked.most.unwrap_or(0)),
+            Some(requested) => (requested.least, requested.most.unwrap_or(0)),
             None => (1, 0),
         };
         Self {
@@ -196,7 +196,7 @@ impl Line {
             }
             if self.rules.drops_per_node {
                 let each = self.tasks / self.least.max(1);
-                self.per_node = self.per_node.filter(|asked| *asked == each);
+                self.per_node = self.per_node.filter(|requested| *requested == each);
             } else {
                 let nodes = from.nodes && fits;
                 self.fit_tasks_per_node(options, Variables { nodes, ..from });
@@ -238,9 +238,9 @@ impl Line {
 
     /// salloc and sbatch refuse planes that leave a node without a task.
     fn check_planes(&self, options: &LineOptions) -> Result<(), ClientRefusal> {
-        let asked = options.distribution;
-        let size = asked.plane_size.filter(|size| *size > 0);
-        let Some(size) = size.filter(|_| asked.hosts == AcrossHosts::Plane) else {
+        let requested = options.distribution;
+        let size = requested.plane_size.filter(|size| *size > 0);
+        let Some(size) = size.filter(|_| requested.hosts == AcrossHosts::Plane) else {
             return Ok(());
         };
         let before_last = self.least.saturating_sub(1).saturating_mul(size);

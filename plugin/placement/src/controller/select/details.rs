@@ -240,8 +240,8 @@ fn positions(cluster: &Cluster, names: &[String]) -> Result<Vec<usize>, JobRefus
 }
 
 fn memory(cluster: &Cluster, options: &LineOptions) -> Memory {
-    let asked = options.memory.or(cluster.partition.default_memory);
-    match asked.unwrap_or(Memory::PerNode(0)) {
+    let requested = options.memory.or(cluster.partition.default_memory);
+    match requested.unwrap_or(Memory::PerNode(0)) {
         Memory::PerCpu(0) => Memory::PerNode(0),
         other => other,
     }

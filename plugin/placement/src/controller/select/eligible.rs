@@ -15,7 +15,8 @@ pub(super) fn is_configured(job: &Details, node: &ClusterNode) -> bool {
     });
     let cpus = by_tasks.map_or(node.cpus, |most| most.max(node.cpus));
     let (Memory::PerNode(memory) | Memory::PerCpu(memory)) = job.memory;
-    let is_at_least = |found: u32, asked: Option<u32>| asked.is_none_or(|asked| asked <= found);
+    let is_at_least =
+        |found: u32, requested: Option<u32>| requested.is_none_or(|requested| requested <= found);
     job.node_cpus <= cpus
         && memory <= node.memory
         && is_at_least(node.sockets, job.sockets)
@@ -39,22 +40,22 @@ pub(super) fn has_memory(cluster: &Cluster, job: &Details, node: &ClusterNode) -
 pub(super) fn unspecialised(cluster: &Cluster, job: &Details, node: &ClusterNode) -> CoreSet {
     let select = &cluster.select;
     let mut cores = CoreSet::first(node.cores());
-    let asked = match job.core_spec {
+    let requested = match job.core_spec {
         CoreSpec::None => None,
         CoreSpec::Cores(count) if count >= node.cores() => return CoreSet::new(),
         CoreSpec::Cores(count) => Some(count),
         CoreSpec::Threads(count) => (node.cpus == node.cores()).then_some(count),
     };
-    if asked == Some(0) {
+    if requested == Some(0) {
         return cores;
     }
     let special = specialised(node, select.spec_cores_first);
-    let Some(asked) = asked else {
+    let Some(requested) = requested else {
         cores.remove_all(&special);
         return cores;
     };
-    let mut left = asked;
-    for core in special.iter().take(asked as usize) {
+    let mut left = requested;
+    for core in special.iter().take(requested as usize) {
         cores.remove(core);
         left -= 1;
     }

@@ -70,9 +70,9 @@ fn exceeds_partition(cluster: &Cluster, job: &Details) -> bool {
     let most = partition
         .max_cpus_per_node
         .map(|most| u64::from(most) * nodes);
-    let asked = u64::from(job.submitted_cpus);
-    asked > cpus
-        || most.is_some_and(|most| asked > most)
+    let requested = u64::from(job.submitted_cpus);
+    requested > cpus
+        || most.is_some_and(|most| requested > most)
         || u64::from(job.min_nodes) > nodes
         || job.min_nodes < partition.min_nodes
         || partition.max_nodes.is_some_and(|most| job.max_nodes > most)

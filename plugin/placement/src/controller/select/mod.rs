@@ -52,7 +52,7 @@ pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswe
 pub fn own_step(cluster: &Cluster, options: &LineOptions, job: &JobGrant) -> StepAnswer {
     let job = Job::new(cluster, job);
     match StepRequest::own(cluster, options, &job) {
-        Ok(asked) => step::answer(&job, &asked),
+        Ok(requested) => step::answer(&job, &requested),
         Err(answer) => answer,
     }
 }
@@ -69,7 +69,7 @@ pub fn step_inside(
 ) -> StepAnswer {
     let inside = Job::new(cluster, job);
     match StepRequest::inside(cluster, job_options, job, options, &inside) {
-        Ok(asked) => step::answer(&inside, &asked),
+        Ok(requested) => step::answer(&inside, &requested),
         Err(answer) => answer,
     }
 }

@@ -214,10 +214,10 @@ fn fits_limits(job: &Details, node: &ClusterNode) -> bool {
     let threads = node.cpus_per_core();
     let of_core = match (job.per_core, job.threads) {
         (Some(_), _) => None,
-        (None, asked) => asked,
+        (None, requested) => requested,
     };
     let of_socket = threads * node.cores_per_socket;
-    of_core.is_none_or(|asked| asked <= threads)
+    of_core.is_none_or(|requested| requested <= threads)
         && job.per_socket.is_none_or(|tasks| tasks <= of_socket)
 }
 
@@ -265,12 +265,12 @@ impl Count {
 
 /// `--thread-spec` takes CPUs, not cores, where a core has several.
 fn spec_threads(job: &Details, node: &ClusterNode, cpus: u32) -> u32 {
-    let CoreSpec::Threads(asked) = job.core_spec else {
+    let CoreSpec::Threads(requested) = job.core_spec else {
         return 0;
     };
     let counted = node.threads_per_core == 1 || node.threads_per_core == node.cpus_per_core();
-    match counted && cpus.saturating_add(asked) > node.cpus {
-        true => asked.min(cpus),
+    match counted && cpus.saturating_add(requested) > node.cpus {
+        true => requested.min(cpus),
         false => 0,
     }
 }

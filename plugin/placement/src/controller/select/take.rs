@@ -147,8 +147,8 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[PickedNode]) -> Option<Vec<G
 
 /// Whether the cores are taken in blocks: only the second level of `-m` and planes decide.
 fn in_blocks(cluster: &Cluster, job: &Details) -> bool {
-    let asked = &job.distribution;
-    match (asked.hosts, asked.sockets) {
+    let requested = &job.distribution;
+    match (requested.hosts, requested.sockets) {
         _ if cluster.select.unit == Unit::Cpu => true,
         (AcrossHosts::Plane, _) => true,
         (_, None) => cluster.select.block_by_default,

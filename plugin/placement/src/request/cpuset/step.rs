@@ -23,7 +23,7 @@ pub enum StepCpuset {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Choice {
     /// The checked request.
-    pub asked: Dynamic,
+    pub requested: Dynamic,
     /// Number of nodes of the job; 0 if it is unknown.
     pub job_nodes: u32,
     /// Whether the user wrote the number of CPUs, and no command worked it out.
@@ -35,7 +35,7 @@ pub struct Choice {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExistingCpuset {
     /// The request that led to it.
-    pub asked: CpusetRequest,
+    pub requested: CpusetRequest,
     /// Its CPUs. Those that the job does not own count for nothing.
     pub cpus: CpuSet,
     /// Its memory nodes; without them the nodes of its CPUs.
@@ -49,8 +49,8 @@ impl StepCpuset {
     #[must_use]
     pub fn has_cpu_list(&self) -> bool {
         match self {
-            Self::Choose(choice) => choice.asked.cpu_list.is_some(),
-            Self::Given(given) => given.asked.has_cpu_list(),
+            Self::Choose(choice) => choice.requested.cpu_list.is_some(),
+            Self::Given(given) => given.requested.has_cpu_list(),
         }
     }
 }
@@ -59,8 +59,8 @@ impl StepCpuset {
 impl fmt::Display for StepCpuset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Choose(choice) => choice.asked.fmt(f),
-            Self::Given(given) => given.asked.fmt(f),
+            Self::Choose(choice) => choice.requested.fmt(f),
+            Self::Given(given) => given.requested.fmt(f),
         }
     }
 }

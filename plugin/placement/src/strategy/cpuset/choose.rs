@@ -29,7 +29,7 @@ pub(super) enum Obstacle {
 
 /// A choice under way.
 pub(super) struct Choosing<'a> {
-    pub(super) asked: &'a Dynamic,
+    pub(super) requested: &'a Dynamic,
     /// Whether the user wrote the number of CPUs.
     pub(super) is_count_typed: bool,
     pub(super) job: &'a Job<'a>,
@@ -51,11 +51,11 @@ pub(super) fn choose(
     request: &Request,
     claims: &Claims,
 ) -> Result<(ChosenSet, Vec<CpusetNote>), CpusetRefusal> {
-    if choice.asked.max_radius.is_some() && choice.job_nodes > 1 {
+    if choice.requested.max_radius.is_some() && choice.job_nodes > 1 {
         return Err(CpusetRefusal::SeveralNodes(choice.job_nodes));
     }
     let here = Choosing {
-        asked: &choice.asked,
+        requested: &choice.requested,
         is_count_typed: choice.is_count_typed,
         job,
         request,
@@ -79,13 +79,13 @@ pub(super) fn choose(
 }
 
 /// Whether a job could have a cpuset of so many CPUs, if others held none.
-pub(super) fn has_room(asked: &Dynamic, count: u32, job: &Job<'_>, request: &Request) -> bool {
-    let asked = Dynamic {
+pub(super) fn has_room(requested: &Dynamic, count: u32, job: &Job<'_>, request: &Request) -> bool {
+    let requested = Dynamic {
         ncpus: Some(count),
-        ..asked.clone()
+        ..requested.clone()
     };
     let here = Choosing {
-        asked: &asked,
+        requested: &requested,
         is_count_typed: false,
         job,
         request,
@@ -96,7 +96,7 @@ pub(super) fn has_room(asked: &Dynamic, count: u32, job: &Job<'_>, request: &Req
 
 impl Choosing<'_> {
     fn has(&self, attribute: Attribute) -> bool {
-        self.asked.has(attribute)
+        self.requested.has(attribute)
     }
 
     /// CPUs that must not be used.
@@ -111,7 +111,7 @@ impl Choosing<'_> {
     /// The job's CPUs that the list names.
     fn listed(&self) -> CpuSet {
         let own = &self.job.owned.cpus;
-        match &self.asked.cpu_list {
+        match &self.requested.cpu_list {
             Some(list) => own.intersection(list.cpus()),
             None => own.clone(),
         }
@@ -119,7 +119,7 @@ impl Choosing<'_> {
 
     fn avoided(&self, open: &CpuSet) -> Avoided {
         let node = self.job.node;
-        let isolated = match (&self.asked.cpu_list, node.machine()) {
+        let isolated = match (&self.requested.cpu_list, node.machine()) {
             (None, Some(machine)) => machine.isolated().intersection(open),
             _ => CpuSet::new(),
         };
@@ -140,13 +140,13 @@ impl Choosing<'_> {
     /// Number of CPUs that are needed: at most those that the job owns.
     fn needed(&self) -> Option<u32> {
         let most = self.job.units;
-        self.asked.ncpus.map(|count| count.min(most))
+        self.requested.ncpus.map(|count| count.min(most))
     }
 
     /// The choice among some CPUs.
     pub(super) fn fit(&self, usable: &CpuSet) -> Result<Fit, Obstacle> {
-        let whole = self.asked.has_whole_nodes();
-        let per_node = self.asked.max_cpu_per_node;
+        let whole = self.requested.has_whole_nodes();
+        let per_node = self.requested.max_cpu_per_node;
         let usable = match whole {
             true => self.in_whole_nodes(usable),
             false => usable.clone(),
@@ -160,7 +160,7 @@ impl Choosing<'_> {
             .map(|offer| each(offer.units))
             .sum();
         let needed = self.needed().unwrap_or(all);
-        let found = match (self.is_first_fit(), &self.asked.cpu_list) {
+        let found = match (self.is_first_fit(), &self.requested.cpu_list) {
             (false, _) => best_fit(&candidates, needed, per_node, whole)
                 .map(|found| (found.cpus, found.smaller)),
             (true, Some(list)) => first_fit(&candidates, list.iter(), needed, per_node, whole)
@@ -174,7 +174,7 @@ impl Choosing<'_> {
         let (cpus, smaller) = found.map_err(Obstacle::TooFew)?;
         let cpus: CpuSet = cpus.into_iter().collect();
         let radius = job.node.distances().radius_of(&cpus);
-        let most = self.asked.max_radius.filter(|_| !self.is_first_fit());
+        let most = self.requested.max_radius.filter(|_| !self.is_first_fit());
         match most.is_some_and(|most| radius > most) {
             true => Err(Obstacle::Radius {
                 smallest: radius,
@@ -211,17 +211,17 @@ impl Choosing<'_> {
         let found = memory::of(
             job.node,
             &fit.cpus,
-            self.asked.mem_list.as_ref(),
-            (self.asked.attributes, &self.claims.memory),
+            self.requested.mem_list.as_ref(),
+            (self.requested.attributes, &self.claims.memory),
         );
         let mut notes = found.notes;
         notes.extend(self.compromises(&fit.cpus, avoided));
-        if self.is_first_fit() && self.asked.max_radius.is_some() {
+        if self.is_first_fit() && self.requested.max_radius.is_some() {
             notes.push(CpusetNote::RadiusIgnored);
         }
         notes.extend(self.cut());
         let set = ChosenSet {
-            asked: CpusetRequest::Dynamic(self.asked.clone()),
+            requested: CpusetRequest::Dynamic(self.requested.clone()),
             count: job.units_in(&fit.cpus),
             counts_cores: job.limit == Some(1),
             mems: found.mems,
@@ -240,9 +240,9 @@ impl Choosing<'_> {
 
     /// The note on a number that the job cannot have.
     fn cut(&self) -> Option<CpusetNote> {
-        let asked = self.asked.ncpus.filter(|_| self.is_count_typed)?;
+        let requested = self.requested.ncpus.filter(|_| self.is_count_typed)?;
         let job = self.job.units;
-        (asked > job).then_some(CpusetNote::Cut { asked, job })
+        (requested > job).then_some(CpusetNote::Cut { requested, job })
     }
 
     /// Whether a job that owns the whole node would have the cpuset, and this one does not own it.
@@ -253,7 +253,7 @@ impl Choosing<'_> {
         };
         let job = Job::of(&request, self.job.node, &self.job.owned);
         let count = self.needed().unwrap_or(1);
-        job.owned.cpus != self.job.owned.cpus && has_room(self.asked, count, &job, &request)
+        job.owned.cpus != self.job.owned.cpus && has_room(self.requested, count, &job, &request)
     }
 
     /// What the cpuset has although it is better avoided.
@@ -281,7 +281,7 @@ impl Choosing<'_> {
             }
         };
         let own = &self.job.owned.cpus;
-        if let Some(list) = &self.asked.cpu_list {
+        if let Some(list) = &self.requested.cpu_list {
             add(list.cpus().difference(own), Rejected::NotOwned);
             add(own.difference(list.cpus()), Rejected::NotListed);
         }
@@ -292,7 +292,7 @@ impl Choosing<'_> {
             let memory = self.claims.memory.clone();
             rejected.push(Rejected::ExclusiveMemory(memory));
         }
-        if self.asked.has_whole_nodes() {
+        if self.requested.has_whole_nodes() {
             rejected.extend(self.parts_of_nodes());
         }
         let smaller = (0..).zip(&fit.smaller);
@@ -319,7 +319,7 @@ impl Choosing<'_> {
         match *obstacle {
             Obstacle::Radius { smallest, needed } => CpusetRefusal::Radius {
                 needed,
-                most: self.asked.max_radius.unwrap_or(0),
+                most: self.requested.max_radius.unwrap_or(0),
                 smallest,
                 held,
                 fits_on_node: self.fits_on_node(),
@@ -328,8 +328,8 @@ impl Choosing<'_> {
                 needed: self.needed().unwrap_or(1),
                 most,
                 candidates,
-                why: match (self.asked.max_cpu_per_node, &self.asked.cpu_list) {
-                    _ if self.asked.has_whole_nodes() => TooFew::WholeNodes,
+                why: match (self.requested.max_cpu_per_node, &self.requested.cpu_list) {
+                    _ if self.requested.has_whole_nodes() => TooFew::WholeNodes,
                     (Some(limit), _) => TooFew::PerNode(limit),
                     (None, Some(_)) => TooFew::Listed,
                     (None, None) => TooFew::Cpus,

@@ -16,25 +16,25 @@ pub(super) fn of(
 ) -> Result<ChosenSet, CpusetRefusal> {
     let cpus = set.cpus.intersection(&job.owned.cpus);
     let count = job.units_in(&cpus);
-    if let CpusetRequest::Static(asked) = &set.asked {
-        let needed = asked.ncpus.unwrap_or(1).min(job.units.max(1));
+    if let CpusetRequest::Static(requested) = &set.requested {
+        let needed = requested.ncpus.unwrap_or(1).min(job.units.max(1));
         if count < needed {
             return Err(CpusetRefusal::Static {
-                name: asked.name.clone(),
+                name: requested.name.clone(),
                 needed,
                 has: count,
                 set: set.cpus.clone(),
             });
         }
     }
-    let list = match &set.asked {
-        CpusetRequest::Dynamic(asked) => asked.mem_list.as_ref(),
+    let list = match &set.requested {
+        CpusetRequest::Dynamic(requested) => requested.mem_list.as_ref(),
         CpusetRequest::Static(_) => set.mems.as_ref(),
         CpusetRequest::None => None,
     };
     let found = memory::of(job.node, &cpus, list, (set.attributes, &claims.memory));
     Ok(ChosenSet {
-        asked: set.asked.clone(),
+        requested: set.requested.clone(),
         count,
         counts_cores: job.limit == Some(1),
         mems: set.mems.clone().unwrap_or(found.mems),

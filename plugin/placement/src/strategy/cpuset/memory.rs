@@ -18,10 +18,10 @@ pub(super) struct Memory {
 
 /// The memory nodes of a cpuset that has these CPUs.
 #[must_use]
-pub fn memory_nodes(node: &Node, cpus: &CpuSet, asked: &Dynamic) -> NodeSet {
+pub fn memory_nodes(node: &Node, cpus: &CpuSet, requested: &Dynamic) -> NodeSet {
     let none = NodeSet::default();
-    let words = (asked.attributes, &none);
-    of(node, cpus, asked.mem_list.as_ref(), words).mems
+    let words = (requested.attributes, &none);
+    of(node, cpus, requested.mem_list.as_ref(), words).mems
 }
 
 /// The memory of a cpuset. Nodes that are `wanted`, because other jobs' cpusets want their memory for

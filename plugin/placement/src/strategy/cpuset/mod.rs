@@ -59,11 +59,11 @@ impl CpusetPart {
             notes: Vec::new(),
             without: None,
         };
-        let Some(asked) = &request.cpuset else {
+        let Some(requested) = &request.cpuset else {
             return Ok(inside);
         };
         let job = Job::of(request, node, &inside.owned);
-        let found = match asked {
+        let found = match requested {
             StepCpuset::Choose(choice) => choose::choose(choice, &job, request, claims),
             StepCpuset::Given(set) => existing::of(set, &job, claims).map(|set| (set, Vec::new())),
         };
@@ -117,15 +117,15 @@ fn outside(task: &TaskPlan, mems: &NodeSet) -> Option<NodeSet> {
 
 /// Whether another request for the job's cpuset would give it so many CPUs.
 fn has_room(request: &Request, job: &Job<'_>, count: u32) -> bool {
-    let asked = match &request.cpuset {
-        Some(StepCpuset::Choose(choice)) => &choice.asked,
+    let requested = match &request.cpuset {
+        Some(StepCpuset::Choose(choice)) => &choice.requested,
         Some(StepCpuset::Given(ExistingCpuset {
-            asked: CpusetRequest::Dynamic(asked),
+            requested: CpusetRequest::Dynamic(requested),
             ..
-        })) => asked,
+        })) => requested,
         _ => return false,
     };
-    choose::has_room(asked, count, job, request)
+    choose::has_room(requested, count, job, request)
 }
 
 /// What the step owns of the cpuset, if that is enough for its tasks.

@@ -18,7 +18,7 @@ use crate::topology::node::Node;
 #[derive(Clone, Copy, Debug)]
 pub struct Resume<'a> {
     /// The request that led to it.
-    pub asked: &'a Dynamic,
+    pub requested: &'a Dynamic,
     /// The CPUs that it had.
     pub original: &'a CpuSet,
     /// The CPUs that the job owns on this node, without those that the site keeps free.
@@ -64,7 +64,7 @@ impl Resume<'_> {
     /// The largest distance that may be used.
     #[must_use]
     pub fn farthest(&self, node: &Node) -> u32 {
-        match self.asked.orig_cpus {
+        match self.requested.orig_cpus {
             true => 0,
             false => node.distances().largest(),
         }
@@ -82,14 +82,14 @@ impl Resume<'_> {
             ..Request::default()
         };
         let job = Job::of(&request, node, &Owned::of(&request, node));
-        let asked = Dynamic {
+        let requested = Dynamic {
             ncpus: Some(self.original.count() as u32),
             cpu_list: None,
-            ..self.asked.clone()
+            ..self.requested.clone()
         };
         let choosing = Choosing {
             is_count_typed: false,
-            asked: &asked,
+            requested: &requested,
             job: &job.by_threads(),
             request: &request,
             claims: &Claims::default(),
@@ -103,7 +103,7 @@ impl Resume<'_> {
                 return Resumed::Changed(cpus);
             }
         }
-        match self.asked.orig_cpus {
+        match self.requested.orig_cpus {
             true => Resumed::NoRoom,
             false => Resumed::Shared,
         }

@@ -67,16 +67,16 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
 
 /// The note on what a binding gives each task.
 fn note(here: &Situation<'_>, binding: &Binding, chosen: &Chosen) -> Option<Note> {
-    let (tasks, asked) = (here.request.tasks, here.request.cpus_per_task);
+    let (tasks, requested) = (here.request.tasks, here.request.cpus_per_task);
     if matches!(binding.strategy, Strategy::Explicit(_)) {
         let binding = repeated(binding);
         return (tasks > 1).then_some(Note::SharedExplicit { binding, tasks });
     }
     let cpus = (0..chosen.lists().len()).map(|id| chosen.cpus_of_task(id).count() as u32);
-    let given = cpus.min().filter(|given| *given < asked)?;
+    let given = cpus.min().filter(|given| *given < requested)?;
     Some(Note::BindingShort {
         binding: repeated(binding),
-        asked,
+        requested,
         given,
     })
 }

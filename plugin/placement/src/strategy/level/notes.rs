@@ -37,14 +37,14 @@ pub(super) fn of(
 /// The note on a `-c` that could not hold. Where whole cores give some tasks as much as they request, only a
 /// task that has less is named.
 fn shrunk(here: &Situation<'_>, placed: &Placed, walk: &Walk, tasks: &[TaskPlan]) -> Option<Note> {
-    let asked = here.request.cpus_per_task;
+    let requested = here.request.cpus_per_task;
     let counts = || tasks.iter().map(|task| task.cpus.count() as u32);
-    let is_served = |count: u32| count >= asked;
+    let is_served = |count: u32| count >= requested;
     if walk.level == Level::Cores && !placed.shares && counts().any(is_served) {
-        return short(here, tasks, asked);
+        return short(here, tasks, requested);
     }
     Some(Note::CpusPerTaskShrunk {
-        asked,
+        requested,
         given: walk.cpus_per_task,
         tasks: walk.tasks,
         own: here.owned.count,
@@ -57,7 +57,7 @@ fn short(here: &Situation<'_>, tasks: &[TaskPlan], least: u32) -> Option<Note> {
     let (task, given) = (0..).zip(given).find(|(_, given)| *given < least)?;
     Some(Note::TaskShort {
         task,
-        asked: here.request.cpus_per_task,
+        requested: here.request.cpus_per_task,
         given,
     })
 }
@@ -121,7 +121,7 @@ pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
     }
     if own < request.cpus_per_task && here.has(Fix::SayShrunk) {
         return Some(Note::CpusPerTaskShrunk {
-            asked: request.cpus_per_task,
+            requested: request.cpus_per_task,
             given: own,
             tasks: request.tasks,
             own,

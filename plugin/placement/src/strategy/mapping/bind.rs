@@ -12,7 +12,7 @@ use crate::strategy::mapping::share::Share;
 
 /// Binds tasks, and counts them on each bound object.
 pub(super) struct Binder<'a> {
-    asked: &'a Resolved,
+    requested: &'a Resolved,
     share: &'a Share<'a>,
     /// Tasks on each object that is bound to, where they are limited.
     bound: HashMap<u32, u32>,
@@ -52,9 +52,9 @@ impl Room {
 }
 
 impl<'a> Binder<'a> {
-    pub(super) fn new(asked: &'a Resolved, share: &'a Share<'a>) -> Self {
+    pub(super) fn new(requested: &'a Resolved, share: &'a Share<'a>) -> Self {
         Self {
-            asked,
+            requested,
             share,
             bound: HashMap::new(),
         }
@@ -74,7 +74,7 @@ impl<'a> Binder<'a> {
     fn room(&self, all: Vec<usize>) -> Room {
         let mut parts: Vec<Part> = Vec::new();
         // Several CPUs of a task come from anywhere in the room.
-        let kind = self.asked.bind.filter(|_| self.asked.each == 1);
+        let kind = self.requested.bind.filter(|_| self.requested.each == 1);
         for cpu in all.iter().copied() {
             let Some(object) = kind.and_then(|kind| self.share.object(kind, cpu)) else {
                 continue;
@@ -108,31 +108,32 @@ impl<'a> Binder<'a> {
 
     /// Whether objects of the bind level may lie scattered.
     fn is_numa(&self) -> bool {
-        self.asked.bind == Some(ObjectKind::Numa)
+        self.requested.bind == Some(ObjectKind::Numa)
     }
 
     /// Whether so many CPUs are free; where nothing is bound no CPU is counted.
     pub(super) fn has_free(&self, room: &Room, count: u32) -> bool {
-        self.asked.bind.is_none() || room.free >= count as usize
+        self.requested.bind.is_none() || room.free >= count as usize
     }
 
     /// Whether so many CPUs are free. With `overload-allowed` all CPUs count as free once more if they are too few.
     pub(super) fn has_room(&self, room: &mut Room, count: u32) -> bool {
-        if !self.has_free(room, count) && self.asked.overload {
+        if !self.has_free(room, count) && self.requested.overload {
             room.refill();
         }
-        self.has_free(room, count) || (self.asked.overload && room.free >= self.asked.each as usize)
+        self.has_free(room, count)
+            || (self.requested.overload && room.free >= self.requested.each as usize)
     }
 
     /// The CPUs of one more task; `None` if it stays unbound.
     pub(super) fn bind(&mut self, room: &mut Room) -> Option<CpuSet> {
-        self.asked.bind?;
-        let each = self.asked.each as usize;
+        self.requested.bind?;
+        let each = self.requested.each as usize;
         if each > 1 {
             return self.several(room, each);
         }
         let mut found = self.part(room);
-        if found.is_none() && self.asked.overload && room.free < room.all.len() {
+        if found.is_none() && self.requested.overload && room.free < room.all.len() {
             room.refill();
             found = self.part(room);
         }
@@ -140,10 +141,10 @@ impl<'a> Binder<'a> {
         let cpu = part.cpus[part.used];
         part.used += 1;
         room.free -= 1;
-        if self.asked.limit != u32::MAX {
+        if self.requested.limit != u32::MAX {
             *self.bound.entry(part.object).or_default() += 1;
         }
-        if self.asked.bind == Some(ObjectKind::Pu) {
+        if self.requested.bind == Some(ObjectKind::Pu) {
             // Its siblings stay idle where the core is one CPU.
             return self.share.numbers(cpu).next().map(CpuSet::one);
         }
@@ -157,7 +158,7 @@ impl<'a> Binder<'a> {
         loop {
             let part = room.parts.get(room.next_part)?;
             let tasks = self.bound.get(&part.object).copied().unwrap_or(0);
-            if part.used < part.cpus.len() && tasks < self.asked.limit {
+            if part.used < part.cpus.len() && tasks < self.requested.limit {
                 return Some(room.next_part);
             }
             room.next_part += 1;
@@ -166,7 +167,7 @@ impl<'a> Binder<'a> {
 
     /// The lowest free CPUs, adjacent or not.
     fn several(&self, room: &mut Room, each: usize) -> Option<CpuSet> {
-        if room.free < each && self.asked.overload {
+        if room.free < each && self.requested.overload {
             room.refill();
         }
         let first = room.all.len() - room.free;

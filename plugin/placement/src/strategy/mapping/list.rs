@@ -10,30 +10,30 @@ use crate::strategy::mapping::share::Share;
 
 /// The whole list for each task, or with `ordered` one entry for each.
 pub(super) fn places(
-    asked: &Resolved,
+    requested: &Resolved,
     share: &Share<'_>,
     (list, ordered): (&PeList, bool),
 ) -> Result<Vec<Place>, MappingRefusal> {
     let numbers: Vec<usize> = list.numbers().map(|number| number as usize).collect();
     if let Some(missing) = numbers.iter().find(|number| **number >= share.len()) {
         return Err(MappingRefusal::NoSuchCpu {
-            asked: *missing as u32,
+            requested: *missing as u32,
             count: share.len() as u32,
-            threads: asked.threads,
+            threads: requested.threads,
         });
     }
     // A number that stands twice serves two tasks where nobody chose what to bind to.
-    let twice = asked.overload || !(ordered || asked.is_explicit());
+    let twice = requested.overload || !(ordered || requested.is_explicit());
     let entries = match twice {
         true => numbers.len(),
         false => distinct(&numbers),
     };
-    if asked.tasks as usize > entries {
+    if requested.tasks as usize > entries {
         return Err(MappingRefusal::TooMany {
-            tasks: asked.tasks,
+            tasks: requested.tasks,
             fits: entries as u32,
             short: Short::List,
-            among: asked.counted(),
+            among: requested.counted(),
         });
     }
     let place = |cpus: &[usize]| {
@@ -43,7 +43,7 @@ pub(super) fn places(
         })
     };
     if ordered {
-        let used = numbers.chunks(1).take(asked.tasks as usize);
+        let used = numbers.chunks(1).take(requested.tasks as usize);
         return used.map(place).collect();
     }
     let mut packages = numbers
@@ -58,7 +58,7 @@ pub(super) fn places(
         object: 0,
         cpus: shared.clone(),
     };
-    Ok((0..asked.tasks).map(|_| one()).collect())
+    Ok((0..requested.tasks).map(|_| one()).collect())
 }
 
 fn distinct(numbers: &[usize]) -> usize {

@@ -10,13 +10,16 @@ use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;
 
 /// A place for each task.
-pub(super) fn places(asked: &Resolved, share: &Share<'_>) -> Result<Vec<Place>, MappingRefusal> {
+pub(super) fn places(
+    requested: &Resolved,
+    share: &Share<'_>,
+) -> Result<Vec<Place>, MappingRefusal> {
     let mut mapper = Mapper {
-        asked,
-        binder: Binder::new(asked, share),
-        places: Vec::with_capacity(asked.tasks as usize),
+        requested,
+        binder: Binder::new(requested, share),
+        places: Vec::with_capacity(requested.tasks as usize),
     };
-    match &asked.target {
+    match &requested.target {
         Target::Level(kind) => mapper.round_and_round(*kind)?,
         Target::PerObject {
             count,
@@ -24,30 +27,30 @@ pub(super) fn places(asked: &Resolved, share: &Share<'_>) -> Result<Vec<Place>, 
         } => mapper.several(*count, *kind)?,
         Target::PerObject { count, of: None } => mapper.several_on_the_node(*count)?,
         Target::Slot | Target::Node | Target::List { .. } => {
-            mapper.one_after_the_other(asked.tasks)?;
+            mapper.one_after_the_other(requested.tasks)?;
         }
     }
     Ok(mapper.places)
 }
 
 struct Mapper<'a> {
-    asked: &'a Resolved,
+    requested: &'a Resolved,
     binder: Binder<'a>,
     places: Vec<Place>,
 }
 
 impl Mapper<'_> {
     fn is_done(&self) -> bool {
-        self.places.len() >= self.asked.tasks as usize
+        self.places.len() >= self.requested.tasks as usize
     }
 
     /// Maps one more task to an object.
     fn add(&mut self, object: usize, room: &mut Room) -> Result<(), MappingRefusal> {
         let cpus = self.binder.bind(room);
-        if cpus.is_none() && self.asked.bind.is_some() && self.asked.required {
+        if cpus.is_none() && self.requested.bind.is_some() && self.requested.required {
             // CPUs are left, but every object has all the tasks that it may have.
             return Err(
-                match self.binder.has_free(room, 1) && self.asked.limit != u32::MAX {
+                match self.binder.has_free(room, 1) && self.requested.limit != u32::MAX {
                     true => self.too_many(Short::Limit),
                     false => self.too_many(self.short()),
                 },
@@ -63,7 +66,7 @@ impl Mapper<'_> {
         while !self.is_done() {
             let before = self.places.len();
             for (object, room) in rooms.iter_mut().enumerate() {
-                if !self.is_done() && self.binder.has_room(room, self.asked.each) {
+                if !self.is_done() && self.binder.has_room(room, self.requested.each) {
                     self.add(object, room)?;
                 }
             }
@@ -78,11 +81,14 @@ impl Mapper<'_> {
     fn several(&mut self, count: u32, kind: ObjectKind) -> Result<(), MappingRefusal> {
         let mut rooms = self.binder.rooms(kind);
         for (object, room) in rooms.iter_mut().enumerate() {
-            let needed = count.saturating_mul(self.asked.each);
+            let needed = count.saturating_mul(self.requested.each);
             if !self.binder.has_room(room, needed) {
                 continue;
             }
-            let left = self.asked.tasks.saturating_sub(self.places.len() as u32);
+            let left = self
+                .requested
+                .tasks
+                .saturating_sub(self.places.len() as u32);
             for _ in 0..count.min(left) {
                 self.add(object, room)?;
             }
@@ -95,7 +101,7 @@ impl Mapper<'_> {
 
     /// `count` tasks on the node, if it has room for all of them.
     fn several_on_the_node(&mut self, count: u32) -> Result<(), MappingRefusal> {
-        let needed = count.saturating_mul(self.asked.each);
+        let needed = count.saturating_mul(self.requested.each);
         let mut whole = self.binder.whole();
         if !self.binder.has_room(&mut whole, needed) {
             return Err(self.too_many(self.short()));
@@ -110,14 +116,14 @@ impl Mapper<'_> {
     /// At most so many tasks in the whole share. Several CPUs of one task never come from two
     /// packages.
     fn one_after_the_other(&mut self, most: u32) -> Result<(), MappingRefusal> {
-        let mut rooms = match self.asked.each {
+        let mut rooms = match self.requested.each {
             1 => vec![self.binder.whole()],
             _ => self.binder.rooms(ObjectKind::Package),
         };
         while !self.is_done() && self.places.len() < most as usize {
-            let fits = |room: &&mut Room| self.binder.has_free(room, self.asked.each);
+            let fits = |room: &&mut Room| self.binder.has_free(room, self.requested.each);
             let mut found = rooms.iter_mut().find(fits);
-            if found.is_none() && self.asked.overload {
+            if found.is_none() && self.requested.overload {
                 rooms.iter_mut().for_each(Room::refill);
                 found = rooms.iter_mut().find(fits);
             }
@@ -130,7 +136,7 @@ impl Mapper<'_> {
     }
 
     fn short(&self) -> Short {
-        match self.asked.target {
+        match self.requested.target {
             Target::PerObject { .. } => Short::PerObject,
             _ => Short::Cpus,
         }
@@ -138,10 +144,10 @@ impl Mapper<'_> {
 
     fn too_many(&self, short: Short) -> MappingRefusal {
         MappingRefusal::TooMany {
-            tasks: self.asked.tasks,
+            tasks: self.requested.tasks,
             fits: self.places.len() as u32,
             short,
-            among: self.asked.counted(),
+            among: self.requested.counted(),
         }
     }
 }

@@ -114,31 +114,31 @@ fn among(
     let Some(places) = here.node.places() else {
         return Err(MappingRefusal::NoTree);
     };
-    let asked = Resolved::of(mapping, all.request.tasks);
-    let whole = Share::of(all, places, asked.threads);
-    let asked = asked.checked(&whole)?.of_group(here.request.tasks);
-    let part = (!std::ptr::eq(here, all)).then(|| Share::of(here, places, asked.threads));
+    let requested = Resolved::of(mapping, all.request.tasks);
+    let whole = Share::of(all, places, requested.threads);
+    let requested = requested.checked(&whole)?.of_group(here.request.tasks);
+    let part = (!std::ptr::eq(here, all)).then(|| Share::of(here, places, requested.threads));
     let share = part.as_ref().unwrap_or(&whole);
-    let places = match &asked.target {
-        Target::List { list, ordered } => list::places(&asked, share, (list, *ordered)),
-        _ => map::places(&asked, share),
+    let places = match &requested.target {
+        Target::List { list, ordered } => list::places(&requested, share, (list, *ordered)),
+        _ => map::places(&requested, share),
     };
-    let places = rank::ranked(places?, asked.rank);
-    Ok(planned(here, (mapping, &asked), places))
+    let places = rank::ranked(places?, requested.rank);
+    Ok(planned(here, (mapping, &requested), places))
 }
 
 fn planned(
     here: &Situation<'_>,
-    (mapping, asked): (&Mapping, &Resolved),
+    (mapping, requested): (&Mapping, &Resolved),
     places: Vec<Place>,
 ) -> Plan {
     let rule = Rule::Mapped(Mapped {
-        asked: mapping.clone(),
-        target: asked.target.clone(),
-        each: asked.each,
-        threads: asked.threads,
-        rank: asked.rank,
-        bind: asked.bind,
+        requested: mapping.clone(),
+        target: requested.target.clone(),
+        each: requested.each,
+        threads: requested.threads,
+        rank: requested.rank,
+        bind: requested.bind,
     });
     let unbound = places.iter().filter(|place| place.cpus.is_none()).count() as u32;
     let mut plan = if unbound as usize == places.len() {
@@ -149,30 +149,30 @@ fn planned(
         let tasks = places.into_iter().map(cpus).map(TaskPlan::on);
         here.each(tasks.collect(), rule)
     };
-    plan.notes = notes(here, (mapping, asked), &plan, unbound);
+    plan.notes = notes(here, (mapping, requested), &plan, unbound);
     plan
 }
 
 fn notes(
     here: &Situation<'_>,
-    (mapping, asked): (&Mapping, &Resolved),
+    (mapping, requested): (&Mapping, &Resolved),
     plan: &Plan,
     unbound: u32,
 ) -> Vec<Note> {
-    let tasks = asked.on_node;
-    let less = match asked.too_many_for {
+    let tasks = requested.on_node;
+    let less = match requested.too_many_for {
         Some(own) => Some(MappingNote::Unbound {
             tasks,
             own,
-            threads: asked.threads,
+            threads: requested.threads,
         }),
         None => {
-            let some = asked.bind.is_some() && unbound > 0;
+            let some = requested.bind.is_some() && unbound > 0;
             some.then_some(MappingNote::SomeUnbound { tasks, unbound })
         }
     };
     let note = |less| Note::Mapping {
-        asked: repeated(mapping),
+        requested: repeated(mapping),
         less,
     };
     let all = less.into_iter().chain(short(here, plan));

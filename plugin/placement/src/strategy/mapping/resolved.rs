@@ -92,7 +92,7 @@ impl Resolved {
             if !share.has(kind) {
                 let there = ObjectKind::ALL.into_iter().filter(|kind| share.has(*kind));
                 return Err(MappingRefusal::NoLevel {
-                    asked: kind,
+                    requested: kind,
                     there: there.filter(|kind| *kind != ObjectKind::Die).collect(),
                 });
             }

@@ -58,24 +58,24 @@ pub(super) fn of(
 
 /// The notes on the devices alone.
 fn on_devices(here: &Situation<'_>, near: &Near, next_to: &NextTo<'_>) -> Vec<NearNote> {
-    let asked = || near.to_string();
+    let requested = || near.to_string();
     let is_lost = near.own && near.what != What::Gpu;
-    let own = is_lost.then(|| NearNote::OwnOfOthers(asked()));
+    let own = is_lost.then(|| NearNote::OwnOfOthers(requested()));
     let differ = next_to
         .disagree
         .map(|(slurms, found)| NearNote::DevicesDiffer {
-            near: asked(),
+            near: requested(),
             slurms,
             found,
         });
     let shared = next_to.shared.map(|(each, found)| NearNote::DevicesShared {
-        near: asked(),
+        near: requested(),
         tasks: here.request.tasks,
         each,
         found,
     });
     let fewer = next_to.fewer.map(|(task, bound)| NearNote::FewerBound {
-        near: asked(),
+        near: requested(),
         task,
         bound,
     });
@@ -88,14 +88,18 @@ fn too_few(
     tasks: &[TaskPlan],
     (cores, least): (&Cores, u32),
 ) -> Option<Note> {
-    let (asked, count) = (here.request.cpus_per_task, here.request.tasks);
+    let (requested, count) = (here.request.cpus_per_task, here.request.tasks);
     let own = cores.pus().len() as u32;
     if own < count {
         return Some(Note::MoreTasksThanCpus { tasks: count, own });
     }
     let (task, given) = short(tasks, least)?;
-    let given = in_cpus(given, (asked, least));
-    Some(Note::TaskShort { task, asked, given })
+    let given = in_cpus(given, (requested, least));
+    Some(Note::TaskShort {
+        task,
+        requested,
+        given,
+    })
 }
 
 /// The first task with fewer hardware threads than so many, and how many it has.

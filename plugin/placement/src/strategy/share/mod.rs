@@ -29,16 +29,16 @@ use crate::strategy::situation::{Situation, in_cpus};
 /// each task's devices.
 pub(crate) fn choose(
     here: &Situation<'_>,
-    asked: (&Binding, Share),
+    requested: (&Binding, Share),
     near: Option<&Near>,
 ) -> Result<Plan, Refusal> {
-    let (binding, share) = asked;
+    let (binding, share) = requested;
     let Some(near) = near else {
         here.owns_any()?;
-        let plan = bound(here, asked);
+        let plan = bound(here, requested);
         return match plan {
             Ok(plan) => Ok(to_instance(here, binding, plan)),
-            Err(obstacle) => here.binding_failed(binding, why(here, asked, None, &obstacle)),
+            Err(obstacle) => here.binding_failed(binding, why(here, requested, None, &obstacle)),
         };
     };
     let limit = threads(here, share);
@@ -50,8 +50,8 @@ pub(crate) fn choose(
         least: Some(each),
     };
     let plan = narrow(here, near, need, |inside, _| {
-        let told = |obstacle| Failure::NotServed(why(inside, asked, Some(near), &obstacle));
-        bound(inside, asked).map_err(told)
+        let told = |obstacle| Failure::NotServed(why(inside, requested, Some(near), &obstacle));
+        bound(inside, requested).map_err(told)
     });
     Ok(to_instance(here, binding, plan?))
 }
@@ -104,19 +104,19 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
 
 /// Every task bound to its cores: beside the cores of pools where each task gets cores of its own so, and at least half
 /// of its CPUs; the rest would stay idle while the pool sleeps.
-fn bound(here: &Situation<'_>, asked: (&Binding, Share)) -> Result<Plan, Obstacle> {
-    let limit = threads(here, asked.1);
+fn bound(here: &Situation<'_>, requested: (&Binding, Share)) -> Result<Plan, Obstacle> {
+    let limit = threads(here, requested.1);
     let all = Free::of(here, limit);
     let tasks = here.request.tasks as usize;
-    let chosen = shares(here, asked.1, &all)?;
+    let chosen = shares(here, requested.1, &all)?;
     let beside = Free::beside_pools(here, limit);
     let beside = beside.filter(|free| unit(free, tasks) == Unit::Cores);
-    let spared = beside.and_then(|free| Some((shares(here, asked.1, &free).ok()?, free)));
+    let spared = beside.and_then(|free| Some((shares(here, requested.1, &free).ok()?, free)));
     let spared = spared.filter(|(spared, _)| keeps_half(spared, &chosen, tasks));
     let count = all.core_count();
     let (chosen, free) = spared.unwrap_or((chosen, all));
     let left_out = count - free.core_count();
-    Ok(on(here, asked.0, (chosen, &free, left_out as u32)))
+    Ok(on(here, requested.0, (chosen, &free, left_out as u32)))
 }
 
 /// Whether each task has at least half of the CPUs that it would have among all.
@@ -187,15 +187,15 @@ fn why(
             cpus(smallest)
         ),
     };
-    let asked = match each {
+    let requested = match each {
         0 | 1 => format!("cores for {tasks} tasks"),
         _ => format!("{tasks} tasks × {each} CPUs"),
     };
     let binding = repeated(binding);
     match near {
-        None => format!("--binding={binding} asks for {asked}; {found}"),
+        None => format!("--binding={binding} asks for {requested}; {found}"),
         Some(near) => format!(
-            "--binding={binding} with --near={} asks for {asked} next to the same devices; {found}",
+            "--binding={binding} with --near={} asks for {requested} next to the same devices; {found}",
             repeated(near)
         ),
     }

@@ -11,17 +11,17 @@ use super::super::random::Random;
 
 pub const INSIDE: Law = Law {
     name: "cpuset: it has as many CPUs of the step as requested, and tasks have no others",
-    ask: asked,
+    ask: requested,
     holds: inside,
 };
 
 pub const SMALLEST: Law = Law {
     name: "cpuset: no smaller radius holds the number",
-    ask: asked,
+    ask: requested,
     holds: smallest,
 };
 
-fn asked(random: &mut Random, tree: &Tree) -> Ask {
+fn requested(random: &mut Random, tree: &Tree) -> Ask {
     let ask = plain(random, tree, &[None, Some(super::super::door::LEVELS[1])]);
     let most = tree.owned(&ask.own).count() as u32;
     let count = random.within(1, most.max(1));

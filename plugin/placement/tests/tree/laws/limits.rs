@@ -12,7 +12,7 @@ use super::room::shared;
 pub const OF_CORES: Law = Law {
     name: "--ntasks-per-core",
     ask: |random, tree| {
-        let ask = asked(random, tree, &[Level::Threads, Level::Cores]);
+        let ask = requested(random, tree, &[Level::Threads, Level::Cores]);
         Ask {
             ntasks_per_core: Some(random.within(1, 3)),
             ..ask
@@ -24,7 +24,7 @@ pub const OF_CORES: Law = Law {
 pub const OF_SOCKETS: Law = Law {
     name: "--ntasks-per-socket",
     ask: |random, tree| {
-        let ask = asked(
+        let ask = requested(
             random,
             tree,
             &[Level::Threads, Level::Cores, Level::Sockets],
@@ -40,7 +40,7 @@ pub const OF_SOCKETS: Law = Law {
 pub const OF_THREADS: Law = Law {
     name: "--threads-per-core and --hint=nomultithread",
     ask: |random, tree| {
-        let ask = asked(random, tree, &[Level::Threads]);
+        let ask = requested(random, tree, &[Level::Threads]);
         match random.maybe(2, 1, 3) {
             None => Ask {
                 one_thread: true,
@@ -55,7 +55,7 @@ pub const OF_THREADS: Law = Law {
     holds: of_threads,
 };
 
-fn asked(random: &mut Random, tree: &Tree, levels: &[Level]) -> Ask {
+fn requested(random: &mut Random, tree: &Tree, levels: &[Level]) -> Ask {
     let levels: Vec<_> = levels.iter().copied().map(Some).collect();
     let ask = plain(random, tree, &levels);
     let cpus_per_task = if random.once_in(2) {

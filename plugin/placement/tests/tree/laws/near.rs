@@ -14,24 +14,24 @@ use super::same::renumbered;
 
 pub const APART: Law = Law {
     name: "near: every task has CPUs of the step, and none has those of another",
-    ask: |random, tree| asked(random, tree, 4),
+    ask: |random, tree| requested(random, tree, 4),
     holds: apart,
 };
 
 pub const NEAREST: Law = Law {
     name: "near: tasks share all of the nearest object around their GPU that has a CPU for each",
-    ask: |random, tree| asked(random, tree, 1),
+    ask: |random, tree| requested(random, tree, 1),
     holds: nearest,
 };
 
 pub const RENUMBERED: Law = Law {
     name: "near: other kernel numbers change nothing but the numbers",
-    ask: |random, tree| asked(random, tree, 4),
+    ask: |random, tree| requested(random, tree, 4),
     holds: renumbered,
 };
 
 /// A request near GPUs, each next to some object of the machine.
-fn asked(random: &mut Random, tree: &Tree, most: u32) -> Ask {
+fn requested(random: &mut Random, tree: &Tree, most: u32) -> Ask {
     let ask = plain(random, tree, &[None]);
     let objects = objects(tree);
     let last = objects.len() as u32 - 1;

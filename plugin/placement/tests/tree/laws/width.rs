@@ -20,18 +20,18 @@ pub const FEWER_IS_SAID: Law = Law {
 };
 
 fn as_asked(case: &Case) -> Verdict {
-    let (asked, tasks) = (case.ask.cpus_per_task as usize, case.ask.tasks as usize);
+    let (requested, tasks) = (case.ask.cpus_per_task as usize, case.ask.tasks as usize);
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
     if tasks > case.owned.count() {
         return Verdict::Aside;
     }
-    let least = asked.min(case.owned.count() / tasks);
-    let fits = |width: usize| width >= least && width <= asked;
+    let least = requested.min(case.owned.count() / tasks);
+    let fits = |width: usize| width >= least && width <= requested;
     let wrong = answer.masks.iter().find(|mask| !fits(mask.count()));
     Verdict::when(wrong.is_none(), || {
-        format!("a task should have {least} to {asked} CPUs")
+        format!("a task should have {least} to {requested} CPUs")
     })
 }
 
@@ -39,12 +39,12 @@ fn fewer_is_said(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let asked = case.ask.cpus_per_task as usize;
-    let narrow = answer.masks.iter().find(|mask| mask.count() < asked);
+    let requested = case.ask.cpus_per_task as usize;
+    let narrow = answer.masks.iter().find(|mask| mask.count() < requested);
     let Some(mask) = narrow else {
         return Verdict::Holds;
     };
     Verdict::when(!answer.notes.is_empty(), || {
-        format!("{mask} is fewer than {asked} CPUs, and no note says so")
+        format!("{mask} is fewer than {requested} CPUs, and no note says so")
     })
 }

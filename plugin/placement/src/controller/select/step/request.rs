@@ -155,12 +155,12 @@ fn sent(
 }
 
 /// `CR_Pack_Nodes` packs blocks.
-fn distribution(cluster: &Cluster, asked: Distribution) -> Distribution {
-    let blocks = matches!(asked.hosts, AcrossHosts::Block | AcrossHosts::Unknown);
-    let pack = cluster.select.pack_nodes && blocks && asked.pack.is_none();
+fn distribution(cluster: &Cluster, requested: Distribution) -> Distribution {
+    let blocks = matches!(requested.hosts, AcrossHosts::Block | AcrossHosts::Unknown);
+    let pack = cluster.select.pack_nodes && blocks && requested.pack.is_none();
     Distribution {
-        pack: if pack { Some(true) } else { asked.pack },
-        ..asked
+        pack: if pack { Some(true) } else { requested.pack },
+        ..requested
     }
 }
 
