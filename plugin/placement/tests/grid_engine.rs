@@ -6,8 +6,8 @@ use berth_placement::answer::cores::places;
 use berth_placement::*;
 
 /// The door, where nobody claims anything.
-fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
-    berth_placement::plan(ask, node, &Claims::default())
+fn plan(request: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(request, node, &Claims::default())
 }
 
 /// A machine from its topology string, CPUs numbered in its order.
@@ -41,7 +41,7 @@ fn machine(string: &str) -> Machine {
 /// What `n` tasks get: `socket,core` pairs by task, parted by blanks; `unbound` or the refusal.
 /// `taken` are CPUs of other steps.
 fn gives(string: &str, n: u32, binding: &str, taken: &str) -> String {
-    let ask = Request {
+    let request = Request {
         tasks: n,
         binding: Some(binding.parse().unwrap()),
         ..Request::default()
@@ -52,7 +52,7 @@ fn gives(string: &str, n: u32, binding: &str, taken: &str) -> String {
         ..Claims::default()
     };
     let host = Node::of(machine(string), SocketKind::Package, Rules::default());
-    let plan = match berth_placement::plan(&ask, &host, &claims) {
+    let plan = match berth_placement::plan(&request, &host, &claims) {
         Ok(plan) => plan,
         Err(why) => return format!("refused: {why}"),
     };
@@ -300,7 +300,7 @@ fn unbound_text(tasks: u32, amount: u32) -> String {
 #[test]
 fn shared_cores_decide_between_equal_choices_only() {
     let gives = |binding: &str, shared: &str| {
-        let ask = Request {
+        let request = Request {
             binding: Some(binding.parse().unwrap()),
             ..Request::default()
         };
@@ -311,7 +311,7 @@ fn shared_cores_decide_between_equal_choices_only() {
         };
         let host = Node::of(machine("SCCCCSCCCC"), SocketKind::Package, Rules::default());
         places(
-            berth_placement::plan(&ask, &host, &claims)
+            berth_placement::plan(&request, &host, &claims)
                 .unwrap()
                 .chosen
                 .unwrap()
@@ -333,7 +333,7 @@ fn shared_cores_decide_between_equal_choices_only() {
 #[test]
 fn cores_of_pools_are_spared_then_those_of_bindings() {
     let gives = |binding: &str, pools: &str, bindings: &str| {
-        let ask = Request {
+        let request = Request {
             binding: Some(binding.parse().unwrap()),
             ..Request::default()
         };
@@ -343,7 +343,7 @@ fn cores_of_pools_are_spared_then_those_of_bindings() {
             ..Claims::default()
         };
         let host = Node::of(machine("SCCCCSCCCC"), SocketKind::Package, Rules::default());
-        let plan = berth_placement::plan(&ask, &host, &claims).unwrap();
+        let plan = berth_placement::plan(&request, &host, &claims).unwrap();
         plan.chosen
             .map_or_else(|| "none".into(), |chosen| places(chosen.of_task(0)))
     };
@@ -370,13 +370,13 @@ fn cores_of_pools_are_spared_then_those_of_bindings() {
 #[test]
 fn env_and_pe_bind_nothing_and_name_the_cores() {
     for instance in ["env:", "pe:", "env ", "pe,"] {
-        let ask = Request {
+        let request = Request {
             tasks: 2,
             binding: Some(format!("{instance}linear:2").parse().unwrap()),
             ..Request::default()
         };
         let plan = plan(
-            &ask,
+            &request,
             &Node::of(machine(REGEN), SocketKind::Package, Rules::default()),
         )
         .unwrap();

@@ -8,8 +8,8 @@ use berth_srun::spelling::{cpu_bind, distribution};
 use proptest::prelude::*;
 
 /// The door, where nobody claims anything.
-fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
-    berth_placement::plan(ask, node, &Claims::default())
+fn plan(request: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(request, node, &Claims::default())
 }
 
 fn numberings() -> impl Strategy<Value = Numbering> {
@@ -83,8 +83,8 @@ prop_compose! {
 }
 
 /// CPUs of the cores that a request owns, from the machine alone.
-fn owned(ask: &Request, machine: &Machine) -> CpuSet {
-    let Allocation::Cores { cores, .. } = &ask.allocation else {
+fn owned(request: &Request, machine: &Machine) -> CpuSet {
+    let Allocation::Cores { cores, .. } = &request.allocation else {
         return machine.cpus().clone();
     };
     let count = machine.core_count() as u32;
@@ -96,11 +96,11 @@ proptest! {
     #![proptest_config(common::config(2000))]
 
     #[test]
-    fn every_task_has_cpus_and_none_outside_the_allocation(ask in requests(), machine in machines()) {
-        let own = owned(&ask, &machine);
+    fn every_task_has_cpus_and_none_outside_the_allocation(request in requests(), machine in machines()) {
+        let own = owned(&request, &machine);
         let on = Node::of(machine, SocketKind::Package, Rules::default());
-        if let Ok(plan) = plan(&ask, &on) {
-            prop_assert_eq!(plan.tasks.len(), ask.tasks as usize);
+        if let Ok(plan) = plan(&request, &on) {
+            prop_assert_eq!(plan.tasks.len(), request.tasks as usize);
             for task in &plan.tasks {
                 prop_assert!(!task.cpus.is_empty());
                 prop_assert!(task.cpus.is_subset(&own), "{:?} outside {own}", task.cpus);
@@ -109,9 +109,9 @@ proptest! {
     }
 
     #[test]
-    fn the_text_in_the_message_means_the_plan(ask in requests(), machine in machines()) {
+    fn the_text_in_the_message_means_the_plan(request in requests(), machine in machines()) {
         let on = Node::of(machine, SocketKind::Package, Rules::default());
-        if let Ok(plan) = plan(&ask, &on) {
+        if let Ok(plan) = plan(&request, &on) {
             let text = plan.text().unwrap();
             let masks: Vec<_> = text.split(',').map(|mask| CpuSet::from_hex(mask).unwrap()).collect();
             for (task, mask) in plan.tasks.iter().zip(masks.iter().cycle()) {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn renumbering_the_machine_renumbers_the_answer(ask in requests(), machine in machines(), other in numberings()) {
+    fn renumbering_the_machine_renumbers_the_answer(request in requests(), machine in machines(), other in numberings()) {
         let renumbered = machine.renumbered(other).unwrap();
         let back = |cpus: &CpuSet, machine: &Machine| -> Vec<(u32, usize)> {
             (0..machine.core_count() as u32).flat_map(|core| {
@@ -130,8 +130,8 @@ proptest! {
                     .map(|(thread, _)| (core, thread)).collect::<Vec<_>>()
             }).collect()
         };
-        let one = plan(&ask, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
-        let two = plan(&ask, &Node::of(renumbered.clone(), SocketKind::Package, Rules::default()));
+        let one = plan(&request, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
+        let two = plan(&request, &Node::of(renumbered.clone(), SocketKind::Package, Rules::default()));
         prop_assert_eq!(one.is_ok(), two.is_ok());
         if let (Ok(one), Ok(two)) = (one, two) {
             for (one, two) in one.tasks.iter().zip(&two.tasks) {
@@ -155,12 +155,12 @@ proptest! {
         };
         let tasks = (f64::from(cores / needed) * share) as u32 + 1;
         prop_assume!(tasks * needed <= cores);
-        let ask = Request {
+        let request = Request {
             tasks, cpus_per_task, distribution,
             cpu_bind: cpu_bind("cores", Release::NEWEST).unwrap(),
             ..Request::default()
         };
-        let plan = plan(&ask, &Node::of(machine, SocketKind::Package, Rules::default())).unwrap();
+        let plan = plan(&request, &Node::of(machine, SocketKind::Package, Rules::default())).unwrap();
         let mut seen = CpuSet::new();
         for task in &plan.tasks {
             prop_assert!(!seen.intersects(&task.cpus), "{:?} again in {:?}", task.cpus, plan.tasks);
@@ -170,14 +170,14 @@ proptest! {
 
     #[test]
     fn linear_tasks_never_share_a_core(tasks in 1u32..9, amount in 1u32..9, machine in machines()) {
-        let ask = Request {
+        let request = Request {
             tasks,
             binding: Some(format!("strict:linear:{amount}").parse().unwrap()),
             ..Request::default()
         };
         let cores = machine.core_count();
         let fits = (tasks * amount) as usize <= cores;
-        let plan = plan(&ask, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
+        let plan = plan(&request, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
         prop_assert_eq!(plan.is_ok(), fits);
         if let Ok(plan) = plan {
             let mut seen = CpuSet::new();
@@ -199,13 +199,13 @@ proptest! {
         machine in machines(),
     ) {
         let set = |list: std::collections::BTreeSet<u32>| list.into_iter().map(CpuId).collect::<CpuSet>();
-        let ask = Request { binding: Some(format!("strict:linear:{amount}").parse().unwrap()), ..Request::default() };
+        let request = Request { binding: Some(format!("strict:linear:{amount}").parse().unwrap()), ..Request::default() };
         let both = |one: &CpuSet, other: &CpuSet| vec![one.intersection(other)];
         let (pools, bindings, again) = (set(pools), set(bindings), set(again));
         let (pools_again, bindings_again) = (both(&pools, &again), both(&bindings, &again));
         let claims = Claims { pools, pools_again, bindings, bindings_again, ..Claims::default() };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
-        let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
+        let Ok(plan) = berth_placement::plan(&request, &host, &claims) else { return Ok(()) };
         let count = |cpus: &CpuSet, sets: [&CpuSet; 2]| sets.iter().filter(|set| cpus.intersects(set)).count();
         let use_of = |cpus: &CpuSet| {
             let pools = count(cpus, [&claims.pools, &claims.pools_again[0]]);
@@ -239,7 +239,7 @@ proptest! {
             _ => format!("explicit:0,0:1,{step}"),
         };
         let set = |list: std::collections::BTreeSet<u32>| list.into_iter().map(CpuId).collect::<CpuSet>();
-        let ask = Request {
+        let request = Request {
             tasks,
             binding: Some(format!("{scope}{strategy}").parse().unwrap()),
             allocation: Allocation::Cores {
@@ -250,12 +250,12 @@ proptest! {
         };
         let claims = Claims { taken: set(taken), shared: set(shared), pools: set(pools), ..Claims::default() };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
-        let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
+        let Ok(plan) = berth_placement::plan(&request, &host, &claims) else { return Ok(()) };
         let Some(chosen) = &plan.chosen else {
             prop_assert_eq!(&plan.decision.rule, &Rule::BindingFailed);
             return Ok(());
         };
-        let whole = Request { binding: None, cpu_bind: cpu_bind("none", Release::NEWEST).unwrap(), tasks: 1, ..ask.clone() };
+        let whole = Request { binding: None, cpu_bind: cpu_bind("none", Release::NEWEST).unwrap(), tasks: 1, ..request.clone() };
         let all = plan_batch(&whole, &host, &claims).unwrap().tasks.remove(0).cpus;
         let apart = scope == "task:" && kind < 4;
         prop_assert_eq!(chosen.lists().len(), if apart { tasks as usize } else { 1 });

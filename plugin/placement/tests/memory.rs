@@ -9,8 +9,8 @@ use berth_srun::{Release, spelling};
 use proptest::prelude::*;
 
 /// The door, where nobody claims anything.
-fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
-    berth_placement::plan(ask, node, &Claims::default())
+fn plan(request: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(request, node, &Claims::default())
 }
 
 /// Two packages of two NUMA nodes with two cores each; node 4 is memory alone, and
@@ -43,7 +43,7 @@ fn machine() -> Machine {
     .unwrap()
 }
 
-fn ask(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
+fn request(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
     Request {
         tasks,
         cpu_bind: spelling::cpu_bind(cpu_bind, Release::NEWEST).unwrap(),
@@ -54,8 +54,8 @@ fn ask(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
 }
 
 /// Each task's nodes, or the refusal's text.
-fn gives(ask: &Request, host: &Node) -> String {
-    match plan(ask, host) {
+fn gives(request: &Request, host: &Node) -> String {
+    match plan(request, host) {
         Err(why) => format!("refused: {why}"),
         Ok(plan) => {
             let nodes = |task: &TaskPlan| task.mems.as_ref().map_or("-".into(), NodeSet::to_string);
@@ -86,12 +86,16 @@ fn each_policys_nodes() {
         (5, "sockets", "local,prefer", "0 0 0 0 2"),
         (2, "cores", "p,mask_mem:0xc", "2 2"),
     ] {
-        let ask = ask(tasks, cpu_bind, mem_bind);
-        assert_eq!(gives(&ask, &host), nodes, "{tasks} {cpu_bind} {mem_bind}");
+        let request = request(tasks, cpu_bind, mem_bind);
+        assert_eq!(
+            gives(&request, &host),
+            nodes,
+            "{tasks} {cpu_bind} {mem_bind}"
+        );
     }
     let part = Request {
         allocation: Allocation::Cpus(CpuSet::from_list("4-5").unwrap()),
-        ..ask(2, "none", "local")
+        ..request(2, "none", "local")
     };
     assert_eq!(gives(&part, &host), "2 2", "the step's CPUs are the mask");
 }
@@ -171,7 +175,7 @@ fn memory_that_others_want_is_left_out_where_there_is_other() {
     ] {
         let host = Node::of(machine(), SocketKind::Package, rules);
         let case = format!("{tasks} {cpu_bind} {mem_bind}");
-        let plan = berth_placement::plan(&ask(tasks, cpu_bind, mem_bind), &host, &claims);
+        let plan = berth_placement::plan(&request(tasks, cpu_bind, mem_bind), &host, &claims);
         let plan = plan.unwrap_or_else(|why| panic!("{case}: {why}"));
         let mems = |task: &TaskPlan| task.mems.as_ref().map_or("-".into(), NodeSet::to_string);
         let found: Vec<_> = plan.tasks.iter().map(mems).collect();
@@ -193,7 +197,7 @@ fn rank_begins_again_after_the_jobs_cpus() {
     let few = Request {
         job_cpus: Some(2),
         overcommit: true,
-        ..ask(3, "cores", "rank")
+        ..request(3, "cores", "rank")
     };
     assert_eq!(gives(&few, &host), "0 1 0");
 }
@@ -221,7 +225,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         ),
         (2, "mask_mem:1,0", "gives task 1 on this node an empty mask"),
     ] {
-        let said = gives(&ask(tasks, "none", mem_bind), &host);
+        let said = gives(&request(tasks, "none", mem_bind), &host);
         let said = said.strip_prefix("refused: ").unwrap_or_default();
         assert!(
             said.starts_with(says) || said.contains(says),
@@ -235,14 +239,14 @@ fn without_a_machine_tree_nothing_can_be_checked() {
     let shape = Shape::of(&machine(), SocketKind::Package);
     let unknown = Node::new(shape, None, SocketKind::Package, Rules::default());
     for policy in ["local", "rank", "map_mem:0", "mask_mem:1"] {
-        let said = gives(&ask(1, "cores", policy), &unknown);
+        let said = gives(&request(1, "cores", policy), &unknown);
         let says = format!("refused: --mem-bind={policy}").replace("mask_mem:1", "mask_mem:0x1");
         assert!(
             said.starts_with(&says) && said.contains("berth discover"),
             "{said}"
         );
     }
-    assert_eq!(gives(&ask(1, "cores", "none"), &unknown), "-");
+    assert_eq!(gives(&request(1, "cores", "none"), &unknown), "-");
 }
 
 #[test]
@@ -252,14 +256,14 @@ fn cpus_in_no_numa_node_have_no_local_memory() {
     let shape = Shape::of(&machine(), SocketKind::Package);
     let tree = Arc::new(Machine::new(parts).unwrap());
     let host = Node::new(shape, Some(tree), SocketKind::Package, Rules::default());
-    let said = gives(&ask(1, "map_cpu:6", "local"), &host);
+    let said = gives(&request(1, "map_cpu:6", "local"), &host);
     assert!(said.contains("its CPUs 6 are in no NUMA node"), "{said}");
 }
 
 #[test]
 fn batch_scripts_leave_memory_alone() {
     let host = Node::of(machine(), SocketKind::Package, Rules::default());
-    let batch = plan_batch(&ask(1, "none", "map_mem:99"), &host, &Claims::default()).unwrap();
+    let batch = plan_batch(&request(1, "none", "map_mem:99"), &host, &Claims::default()).unwrap();
     assert_eq!(batch.memory_masks(), None);
 }
 
@@ -290,14 +294,14 @@ proptest! {
         let machine = machine();
         let there = machine.numa_nodes();
         let word = if prefer { "prefer," } else { "" };
-        let ask = Request {
+        let request = Request {
             allocation: Allocation::Cpus(CpuSet::from_words(vec![own])),
             overcommit: true,
-            ..ask(tasks, level, &format!("{word}{policy}"))
+            ..request(tasks, level, &format!("{word}{policy}"))
         };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
-        let plain = plan(&Request { mem_bind: MemBind::default(), ..ask.clone() }, &host);
-        if let Ok(plan) = plan(&ask, &host) {
+        let plain = plan(&Request { mem_bind: MemBind::default(), ..request.clone() }, &host);
+        if let Ok(plan) = plan(&request, &host) {
             let masks = plan.memory_masks().unwrap();
             let masks: Vec<_> = masks.split(',').map(|mask| NodeSet::from_hex(mask).unwrap()).collect();
             prop_assert_eq!(masks.len(), tasks as usize);

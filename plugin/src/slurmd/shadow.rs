@@ -31,15 +31,15 @@ static OWN: OnceLock<String> = OnceLock::new();
 /// `step` is the step as log lines name it, `step=1.0`.
 pub(crate) fn compare(
     step: &str,
-    (node_name, ask, node): (&str, &Request, &Node),
+    (node_name, request, node): (&str, &Request, &Node),
     applied: &Result<Plan, Refusal>,
 ) {
     // task/affinity has nothing that could be compared.
-    if Wish::of(ask).is_ok_and(|wish| wish.is_only_berths()) {
+    if Wish::of(request).is_ok_and(|wish| wish.is_only_berths()) {
         return;
     }
     let own = OWN.get_or_init(|| own(node_name));
-    let line = difference(ask, node, &answer(applied));
+    let line = difference(request, node, &answer(applied));
     let differ =
         DIFFER.fetch_add(u64::from(line.is_some()), Ordering::Relaxed) + u64::from(line.is_some());
     match line {
@@ -78,29 +78,29 @@ fn answer(plan: &Result<Plan, Refusal>) -> String {
     }
 }
 
-fn with(ask: &Request, node: &Node, fixes: Fixes) -> String {
+fn with(request: &Request, node: &Node, fixes: Fixes) -> String {
     let rules = Rules {
         fixes,
         ..node.rules()
     };
-    answer(&plan(ask, &node.with_rules(rules), &Claims::default()))
+    answer(&plan(request, &node.with_rules(rules), &Claims::default()))
 }
 
 /// The log's text about a difference; `None` if there is none.
-fn difference(ask: &Request, node: &Node, applied: &str) -> Option<String> {
+fn difference(request: &Request, node: &Node, applied: &str) -> Option<String> {
     let fixes = node.rules().fixes;
     let opposite = if fixes == Fixes::NONE {
         Fixes::ALL
     } else {
         Fixes::NONE
     };
-    let other = with(ask, node, opposite);
+    let other = with(request, node, opposite);
     if other == applied {
         return None;
     }
     let alone: Vec<_> = Fix::table()
         .filter(|(fix, _, _)| fixes.has(*fix) != opposite.has(*fix))
-        .filter(|(fix, _, _)| with(ask, node, fixes.with(*fix, opposite.has(*fix))) != applied)
+        .filter(|(fix, _, _)| with(request, node, fixes.with(*fix, opposite.has(*fix))) != applied)
         .map(|(_, name, _)| name)
         .collect();
     let names = if alone.is_empty() {
@@ -112,7 +112,7 @@ fn difference(ask: &Request, node: &Node, applied: &str) -> Option<String> {
         "fixes={names} applied={} other={} plan=\"{}\"",
         cut(applied, LONGEST_MASKS),
         cut(&other, LONGEST_MASKS),
-        cut(&plan_line(ask, node.rules()), LONGEST_LINE)
+        cut(&plan_line(request, node.rules()), LONGEST_LINE)
     ))
 }
 
@@ -124,7 +124,7 @@ fn cut(text: &str, longest: usize) -> String {
 }
 
 /// The request as a `berth plan` command line for this node, words quoted for a shell.
-fn plan_line(ask: &Request, rules: Rules) -> String {
+fn plan_line(request: &Request, rules: Rules) -> String {
     // Every field is named here, so that the compiler asks about a new one.
     let Request {
         tasks,
@@ -150,7 +150,7 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         gres: _,
         allocation,
         reserved: _,
-    } = ask;
+    } = request;
     let mut words = vec![
         // On this node the site's rules would hold.
         "berth plan --compat=berth".to_owned(),
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_line_says_the_request() {
-        let ask = Request {
+        let request = Request {
             tasks: 3,
             cpus_per_task: 2,
             cpu_bind: CpuBind {
@@ -280,7 +280,7 @@ mod tests {
             ..Request::default()
         };
         assert_eq!(
-            plan_line(&ask, Rules::default()),
+            plan_line(&request, Rules::default()),
             "berth plan --compat=berth -n 3 -c 2 --cores 0,2 --cpu-bind=cores -m 'block:cyclic:block' \
              --ntasks-per-core=1 -O"
         );

@@ -24,11 +24,11 @@ pub(crate) fn gpu_grant(launch: &LaunchRequest<'_>, are_listed: bool) -> GpuGran
 /// The order, unless Slurm itself lists each task's devices or no variable can. The second value is a note to the user
 /// whose `:own` has no effect.
 pub(crate) fn of(
-    ask: &Request,
+    request: &Request,
     plan: &Plan,
     gpus: &GpuGrant,
 ) -> (Option<DeviceOrder>, Option<String>) {
-    let Some((near, nearby)) = ask.near.as_ref().zip(plan.near.as_ref()) else {
+    let Some((near, nearby)) = request.near.as_ref().zip(plan.near.as_ref()) else {
         return (None, None);
     };
     if gpus.are_bound {

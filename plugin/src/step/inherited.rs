@@ -15,14 +15,14 @@ const MARK_BYTES: usize = 16;
 
 /// Removes a list that came back from the request, and returns whether there was one.
 /// Source: `setup_env` gives a task its step's list, `_setup_env_args` of srun reads it.
-pub(crate) fn forget(ask: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>) -> bool {
+pub(crate) fn forget(request: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>) -> bool {
     if !fixes.has(Fix::InheritedMask) {
         return false;
     }
-    let mark = ask.cpu_bind.mode.as_ref().and_then(of_mode);
+    let mark = request.cpu_bind.mode.as_ref().and_then(of_mode);
     let came_back = mark.is_some() && launch.env_get(names::CPU_BIND, MARK_BYTES) == mark;
     if came_back {
-        ask.cpu_bind.mode = None;
+        request.cpu_bind.mode = None;
     }
     came_back
 }

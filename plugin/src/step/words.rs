@@ -31,14 +31,14 @@ pub(crate) fn switched_off_note(requested: &Texts) -> Option<String> {
 }
 
 /// A request on one line of a log.
-pub(crate) fn describe(ask: &Request) -> String {
+pub(crate) fn describe(request: &Request) -> String {
     let mut line = Bounded::new(DESCRIBED_REQUEST);
     // A full line is long enough, so what does not fit is dropped.
-    let _ = describe_in(ask, &mut line);
+    let _ = describe_in(request, &mut line);
     line.into_text()
 }
 
-fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
+fn describe_in(request: &Request, line: &mut Bounded) -> fmt::Result {
     // Every field is named here, so that the compiler asks about a new one.
     let Request {
         tasks,
@@ -63,7 +63,7 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
         allocation: _,
         reserved: _,
         near_by_default: _,
-    } = ask;
+    } = request;
     numbered(line, "n=", *tasks)?;
     numbered(line, " c=", *cpus_per_task)?;
     line.write_str(" ")?;

@@ -227,11 +227,11 @@ mod tests {
             ..Rules::default()
         };
         let node = Node::of(Machine::new(uneven).unwrap(), SocketKind::Package, rules);
-        let ask = Request {
+        let request = Request {
             binding: Some("auto".parse().unwrap()),
             ..Request::default()
         };
-        assert!(node.is_slurmds() && !planned_on(&ask, &node).is_slurmds());
+        assert!(node.is_slurmds() && !planned_on(&request, &node).is_slurmds());
         let variables = Cores::of_node(&node).bound(&CpuSet::from_list("0,2").unwrap());
         assert_eq!(variables[1], (names::CORES, "0".into()));
     }

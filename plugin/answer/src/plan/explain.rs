@@ -55,10 +55,10 @@ pub fn lines(of: Answered<'_>) -> Vec<String> {
 
 fn one_node(of: Answered<'_>, planned: &Planned) -> Vec<String> {
     let (args, on) = (of.args, planned.on(of.on));
-    let (ask, plan) = (&planned.request, &planned.plan);
+    let (request, plan) = (&planned.request, &planned.plan);
     let mut lines = vec![format!(
         "why         {}",
-        why(args, ask, &plan.decision, &plan.decision.rule)
+        why(args, request, &plan.decision, &plan.decision.rule)
     )];
     if let Some(set) = &plan.cpuset {
         lines.extend(args.sources_of_cpuset());
@@ -78,7 +78,7 @@ fn one_node(of: Answered<'_>, planned: &Planned) -> Vec<String> {
         });
         let set = variables.text(id);
         let set = set.map_or(String::new(), |set| format!("; {set}"));
-        task_line(ask, plan, parents.as_ref(), id) + &near + &set
+        task_line(request, plan, parents.as_ref(), id) + &near + &set
     }));
     lines
 }
@@ -100,14 +100,17 @@ fn isolated(on: &Node, plan: &Plan) -> Option<String> {
     })
 }
 
-fn wanted(ask: &Request) -> String {
-    let all = u64::from(ask.tasks) * u64::from(ask.cpus_per_task);
-    let tasks = counted(ask.tasks, "task");
-    format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
+fn wanted(request: &Request) -> String {
+    let all = u64::from(request.tasks) * u64::from(request.cpus_per_task);
+    let tasks = counted(request.tasks, "task");
+    format!(
+        "{tasks} × {} = {all}",
+        counted(request.cpus_per_task, "CPU")
+    )
 }
 
-fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> String {
-    if let Some(why) = why_all(ask, rule) {
+fn why(args: &Question, request: &Request, decision: &Decision, rule: &Rule) -> String {
+    if let Some(why) = why_all(request, rule) {
         let own = &decision.own;
         return format!("every task gets all of the step's CPUs ({own}), because {why}");
     }
@@ -117,7 +120,7 @@ fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
                 .into()
         }
         Rule::Asked(word) => format!("--cpu-bind={word} names the CPUs; berth chooses nothing"),
-        Rule::Level { level, from, .. } => level_why(args, ask, *level, *from, &decision.owned),
+        Rule::Level { level, from, .. } => level_why(args, request, *level, *from, &decision.owned),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"
@@ -127,10 +130,10 @@ fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
+        Rule::Mapped(mapped) => mapped_why(mapped, request.tasks),
         Rule::Narrowed(near, rule) => format!(
             "--near={near}: tasks with the same devices divide the cores next to these among them; {}",
-            why(args, ask, decision, rule)
+            why(args, request, decision, rule)
         ),
         // The others give every task all CPUs.
         _ => format!(
@@ -141,7 +144,7 @@ fn why(args: &Question, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
 }
 
 /// Why every task gets all of the step's CPUs; none where a rule divides them.
-fn why_all(ask: &Request, rule: &Rule) -> Option<String> {
+fn why_all(request: &Request, rule: &Rule) -> Option<String> {
     Some(match rule {
         Rule::Unbound { whole: false } => {
             "--cpu-bind=none is given and the step has a part of the node".into()
@@ -149,18 +152,18 @@ fn why_all(ask: &Request, rule: &Rule) -> Option<String> {
         Rule::NoMatch => format!(
             "no level is requested, and the step does not have exactly as many whole sockets, whole \
              cores or threads as its tasks need CPUs ({})",
-            wanted(ask)
+            wanted(request)
         ),
         Rule::Overcommit => "--overcommit is given and there are fewer CPUs than requested".into(),
         Rule::CgroupTooSmall => format!(
             "the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are not \
              enough for {}",
-            wanted(ask)
+            wanted(request)
         ),
         Rule::TooManyReserved => format!(
             "the site keeps others free that Slurm has given the step, and the rest is not enough \
              for {}",
-            wanted(ask)
+            wanted(request)
         ),
         Rule::CpusetFailed => {
             "the cpuset is not available, and this site then lets the step run without it".into()
@@ -242,7 +245,7 @@ fn share_why(binding: &Binding, out: SharedOut) -> String {
 
 fn level_why(
     args: &Question,
-    ask: &Request,
+    request: &Request,
     level: Level,
     from: LevelFrom,
     owned: &Counts,
@@ -262,7 +265,7 @@ fn level_why(
             format!(
                 "tasks are bound to {level}, because no level is requested, and the step's {has} are \
                  exactly as many as the CPUs that its tasks need ({})",
-                wanted(ask)
+                wanted(request)
             )
         }
     }
@@ -295,7 +298,7 @@ fn rejected(decision: &Decision) -> Vec<String> {
     decision.tried.iter().map(line).collect()
 }
 
-fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usize) -> String {
+fn task_line(request: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usize) -> String {
     let task = &plan.tasks[id];
     let mut text = format!("task {id:<6} ");
     if !plan.is_bound() {
@@ -305,7 +308,7 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
     if let Some(chosen) = &plan.chosen {
         text += &format!("; chosen: {}", places(chosen.of_task(id)));
     }
-    if let Some(entry) = entry(ask, id) {
+    if let Some(entry) = entry(request, id) {
         text += &format!("; {entry}");
     }
     text += &other_count(plan, task.cpus.count());
@@ -365,8 +368,8 @@ fn place(parents: Option<&Parents<'_>>, cpus: &CpuSet) -> String {
 }
 
 /// Which entry of a list is a task's.
-fn entry(ask: &Request, id: usize) -> Option<String> {
-    let length = match ask.cpu_bind.mode.as_ref()? {
+fn entry(request: &Request, id: usize) -> Option<String> {
+    let length = match request.cpu_bind.mode.as_ref()? {
         Mode::MapCpu(list) => list.len(),
         Mode::MapLdom(list) => list.len(),
         Mode::MaskCpu(list) | Mode::MaskLdom(list) => list.len(),

@@ -11,7 +11,7 @@ const PAGE: &str = include_str!("../../../../docs/users/mapping.md");
 /// Options of srun.
 fn slurms(line: &str) -> Request {
     let words: Vec<_> = line.split([' ', '=']).collect();
-    let mut ask = Request {
+    let mut request = Request {
         tasks: 4,
         ..Request::default()
     };
@@ -20,15 +20,15 @@ fn slurms(line: &str) -> Request {
             panic!("{line}: {pair:?}");
         };
         match *option {
-            "-n" => ask.tasks = value.parse().unwrap(),
-            "-c" => ask.cpus_per_task = value.parse().unwrap(),
-            "-m" => ask.distribution = distribution(value).unwrap(),
-            "--cpu-bind" => ask.cpu_bind = cpu_bind(value, Release::NEWEST).unwrap(),
-            "--ntasks-per-socket" => ask.ntasks_per_socket = Some(value.parse().unwrap()),
+            "-n" => request.tasks = value.parse().unwrap(),
+            "-c" => request.cpus_per_task = value.parse().unwrap(),
+            "-m" => request.distribution = distribution(value).unwrap(),
+            "--cpu-bind" => request.cpu_bind = cpu_bind(value, Release::NEWEST).unwrap(),
+            "--ntasks-per-socket" => request.ntasks_per_socket = Some(value.parse().unwrap()),
             other => panic!("{line}: {other}"),
         }
     }
-    ask
+    request
 }
 
 /// The texts between backticks.
@@ -50,9 +50,9 @@ fn the_pages_lines_give_what_the_mapper_gives() {
         if !srun.contains("--cpu-bind") || mpirun.contains("none") {
             continue;
         }
-        let ask = slurms(srun);
-        let mapped = answer(&machine, ask.tasks, mpirun, Allocation::Whole);
-        let plan = plan(&ask, &node, &Claims::default()).unwrap();
+        let request = slurms(srun);
+        let mapped = answer(&machine, request.tasks, mpirun, Allocation::Whole);
+        let plan = plan(&request, &node, &Claims::default()).unwrap();
         let cpus = plan.tasks.iter().map(|task| task.cpus.to_string());
         assert_eq!(cpus.collect::<Vec<_>>().join(" "), mapped, "{row}");
         compared += 1;

@@ -22,14 +22,14 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 pub struct Law {
     pub name: &'static str,
     /// A request that the law says something about.
-    pub ask: fn(&mut Random, &Tree) -> Ask,
+    pub request: fn(&mut Random, &Tree) -> Ask,
     pub holds: fn(&Case) -> Verdict,
 }
 
 /// A request on a machine, and what the step owns there.
 pub struct Case<'a> {
     pub tree: &'a Tree,
-    pub ask: Ask,
+    pub request: Ask,
     pub owned: Owned,
     pub random: u64,
 }
@@ -54,22 +54,22 @@ impl Verdict {
 }
 
 impl<'a> Case<'a> {
-    pub fn new(tree: &'a Tree, ask: Ask, random: u64) -> Self {
-        let owned = tree.owned(&ask.own);
+    pub fn new(tree: &'a Tree, request: Ask, random: u64) -> Self {
+        let owned = tree.owned(&request.own);
         Self {
             tree,
-            ask,
+            request,
             owned,
             random,
         }
     }
 
     pub fn answer(&self) -> Result<Answer, String> {
-        self.answer_to(&self.ask)
+        self.answer_to(&self.request)
     }
 
-    pub fn answer_to(&self, ask: &Ask) -> Result<Answer, String> {
-        answer(ask, &self.tree.machine, self.tree.kind)
+    pub fn answer_to(&self, request: &Ask) -> Result<Answer, String> {
+        answer(request, &self.tree.machine, self.tree.kind)
     }
 }
 
@@ -85,7 +85,7 @@ pub struct Findings {
 impl Findings {
     /// Tries a law with one request on a machine; `from` says how to do it again.
     pub fn add(&mut self, law: &Law, tree: &Tree, random: &mut Random, from: &str) {
-        let case = Case::new(tree, (law.ask)(random, tree), random.number());
+        let case = Case::new(tree, (law.request)(random, tree), random.number());
         self.tried += 1;
         match (law.holds)(&case) {
             Verdict::Aside => {}
@@ -93,7 +93,7 @@ impl Findings {
             Verdict::Broken(what) => {
                 self.spoken += 1;
                 self.broken += 1;
-                let size = tree.machine.cpus().count() * 4 + case.ask.tasks as usize;
+                let size = tree.machine.cpus().count() * 4 + case.request.tasks as usize;
                 if self
                     .smallest
                     .as_ref()
@@ -140,8 +140,8 @@ fn shown(case: &Case, what: &str, from: &str) -> String {
         }
         Err(why) => format!("refused: {why}"),
     };
-    let (tree, ask) = (case.tree, &case.ask);
-    format!("{what}\nmachine {tree}\nrequest {ask}\n{got}\nagain: {from}")
+    let (tree, request) = (case.tree, &case.request);
+    format!("{what}\nmachine {tree}\nrequest {request}\n{got}\nagain: {from}")
 }
 
 /// Tries a law on machines made at random.

@@ -8,19 +8,19 @@ use super::super::random::Random;
 
 pub const EXACT: Law = Law {
     name: "automatic is the level that fits exactly, else all of the step's CPUs",
-    ask: fitting,
+    request: fitting,
     holds: exact,
 };
 
 /// Tasks as many as sockets, cores or threads, mostly.
 fn fitting(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = plain(random, tree, &[None]);
-    let owned = tree.owned(&ask.own);
+    let request = plain(random, tree, &[None]);
+    let owned = tree.owned(&request.own);
     let counts = [
         owned.by_socket().len(),
         owned.cores.len(),
         owned.count(),
-        ask.tasks as usize,
+        request.tasks as usize,
     ];
     let wanted = random.pick(&counts) as u32;
     let each = random.pick(&[1, 1, 2, 3]);
@@ -28,14 +28,15 @@ fn fitting(random: &mut Random, tree: &Tree) -> Ask {
     Ask {
         tasks: if divides { wanted / each } else { wanted },
         cpus_per_task: if divides { each } else { 1 },
-        ..ask
+        ..request
     }
 }
 
 fn exact(case: &Case) -> Verdict {
-    let wanted = case.ask.wanted();
+    let wanted = case.request.wanted();
     // Whether a socket with a CPU that nobody may use can be owned whole is not said.
-    if wanted > case.owned.count() || case.tree.present(&case.ask.own) != *case.tree.machine.cpus()
+    if wanted > case.owned.count()
+        || case.tree.present(&case.request.own) != *case.tree.machine.cpus()
     {
         return Verdict::Aside;
     }
@@ -44,10 +45,10 @@ fn exact(case: &Case) -> Verdict {
         Some(_) => case
             .answer_to(&Ask {
                 level,
-                ..case.ask.clone()
+                ..case.request.clone()
             })
             .map(|answer| answer.masks),
-        None => Ok(vec![case.owned.cpus.clone(); case.ask.tasks as usize]),
+        None => Ok(vec![case.owned.cpus.clone(); case.request.tasks as usize]),
     };
     let masks = one.map(|answer| answer.masks);
     Verdict::when(masks == expected, || {

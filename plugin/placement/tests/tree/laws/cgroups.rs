@@ -12,25 +12,25 @@ use super::super::random::Random;
 
 pub const INSIDE: Law = Law {
     name: "with ConstrainCores only CPUs of the step's cgroup",
-    ask: of_cores,
+    request: of_cores,
     holds: inside,
 };
 
 pub const GRANTED: Law = Law {
     name: "with ConstrainCores no step that Slurm grants is refused",
-    ask: without_limits,
+    request: without_limits,
     holds: granted,
 };
 
 pub const SOMEWHERE: Law = Law {
     name: "with ConstrainCores every task has a CPU",
-    ask: of_cores,
+    request: of_cores,
     holds: super::own::somewhere,
 };
 
 pub const NOTHING_LOST: Law = Law {
     name: "with ConstrainCores nothing changes where slurmd counts every thread",
-    ask: of_cores,
+    request: of_cores,
     holds: nothing_lost,
 };
 
@@ -49,14 +49,14 @@ fn without_limits(random: &mut Random, tree: &Tree) -> Ask {
     };
     let granted = mine.len() as u32 * Counted::of(tree).threads;
     let levels = LEVELS.map(Some);
-    let ask = plain(random, tree, &[&levels[..], &[None]].concat());
-    let cpus_per_task = ask.cpus_per_task.min(granted);
+    let request = plain(random, tree, &[&levels[..], &[None]].concat());
+    let cpus_per_task = request.cpus_per_task.min(granted);
     Ask {
         tasks: random.within(1, granted / cpus_per_task),
         cpus_per_task,
         own,
         constrain_cores: true,
-        ..ask
+        ..request
     }
 }
 
@@ -98,7 +98,7 @@ fn inside(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let cgroup = Counted::of(case.tree).cgroup(&case.ask.own);
+    let cgroup = Counted::of(case.tree).cgroup(&case.request.own);
     let effective = cgroup.intersection(case.tree.machine.cpus());
     // A cgroup all of whose CPUs are offline has those of the one above.
     let allowed = match effective.is_empty() {
@@ -112,7 +112,7 @@ fn inside(case: &Case) -> Verdict {
 fn granted(case: &Case) -> Verdict {
     let refused = case.answer().err();
     Verdict::when(refused.is_none(), || {
-        let cgroup = Counted::of(case.tree).cgroup(&case.ask.own);
+        let cgroup = Counted::of(case.tree).cgroup(&case.request.own);
         format!("the cgroup has {cgroup}: {refused:?}")
     })
 }
@@ -125,7 +125,7 @@ fn nothing_lost(case: &Case) -> Verdict {
     }
     let free = Ask {
         constrain_cores: false,
-        ..case.ask.clone()
+        ..case.request.clone()
     };
     let (free, constrained) = (case.answer_to(&free), case.answer());
     Verdict::when(free == constrained, || format!("without: {free:?}"))

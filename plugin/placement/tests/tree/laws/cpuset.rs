@@ -11,30 +11,35 @@ use super::super::random::Random;
 
 pub const INSIDE: Law = Law {
     name: "cpuset: it has as many CPUs of the step as requested, and tasks have no others",
-    ask: requested,
+    request: requested,
     holds: inside,
 };
 
 pub const SMALLEST: Law = Law {
     name: "cpuset: no smaller radius holds the number",
-    ask: requested,
+    request: requested,
     holds: smallest,
 };
 
 fn requested(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = plain(random, tree, &[None, Some(super::super::door::LEVELS[1])]);
-    let most = tree.owned(&ask.own).count() as u32;
+    let request = plain(random, tree, &[None, Some(super::super::door::LEVELS[1])]);
+    let most = tree.owned(&request.own).count() as u32;
     let count = random.within(1, most.max(1));
     Ask {
         tasks: 1,
         cpus_per_task: 1,
         cpuset: Some((format!("NCPUS={count}"), count)),
-        ..ask
+        ..request
     }
 }
 
 fn inside(case: &Case) -> Verdict {
-    let Some((_, count)) = case.ask.cpuset.clone().filter(|_| case.owned.count() > 0) else {
+    let Some((_, count)) = case
+        .request
+        .cpuset
+        .clone()
+        .filter(|_| case.owned.count() > 0)
+    else {
         return Verdict::Aside;
     };
     let answer = match case.answer() {
@@ -70,7 +75,7 @@ fn nodes(tree: &Tree) -> Vec<CpuSet> {
 
 /// These machines have no distances: 0 is a NUMA node, 1 the package, 2 the machine.
 fn smallest(case: &Case) -> Verdict {
-    let (Some((_, count)), nodes) = (case.ask.cpuset.clone(), nodes(case.tree)) else {
+    let (Some((_, count)), nodes) = (case.request.cpuset.clone(), nodes(case.tree)) else {
         return Verdict::Aside;
     };
     let (Ok(answer), true) = (case.answer(), nodes.len() <= 10) else {

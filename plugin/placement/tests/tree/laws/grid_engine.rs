@@ -13,12 +13,12 @@ use super::super::random::Random;
 
 pub const CHOSEN: Law = Law {
     name: "--binding gives whole cores of its own to each task, or nothing to any",
-    ask: bound,
+    request: bound,
     holds: chosen,
 };
 
 fn bound(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = any(random, tree);
+    let request = any(random, tree);
     let tasks = random.within(1, tree.cores.len() as u32 + 1);
     let hint = random.once_in(6);
     Ask {
@@ -26,12 +26,12 @@ fn bound(random: &mut Random, tree: &Tree) -> Ask {
         one_thread: hint,
         threads_per_core: random.maybe(6, 1, 3).filter(|_| !hint),
         binding: Some(binding(random)),
-        ..ask
+        ..request
     }
 }
 
 fn chosen(case: &Case) -> Verdict {
-    let text = case.ask.binding.as_deref().unwrap_or_default();
+    let text = case.request.binding.as_deref().unwrap_or_default();
     let binding: Binding = text.parse().expect("a binding");
     let answer = match case.answer() {
         Ok(answer) => answer,
@@ -98,8 +98,8 @@ fn cores(case: &Case, mask: &CpuSet) -> BTreeSet<usize> {
 
 /// The threads of cores that a task uses.
 fn cpus(case: &Case, cores: &BTreeSet<usize>) -> CpuSet {
-    let one = case.ask.one_thread.then_some(1);
-    let limit = case.ask.threads_per_core.or(one).unwrap_or(u32::MAX) as usize;
+    let one = case.request.one_thread.then_some(1);
+    let limit = case.request.threads_per_core.or(one).unwrap_or(u32::MAX) as usize;
     let pus = cores
         .iter()
         .flat_map(|at| case.tree.cores[*at].pus.iter().take(limit));
@@ -109,7 +109,7 @@ fn cpus(case: &Case, cores: &BTreeSet<usize>) -> CpuSet {
 /// What the strategy's text promises; none where it cannot be had.
 #[expect(clippy::too_many_lines, reason = "one arm for each strategy")]
 fn expected(case: &Case, binding: &Binding) -> Option<Expected> {
-    let tasks = case.ask.tasks as usize;
+    let tasks = case.request.tasks as usize;
     let takers = if binding.scope == Scope::Host {
         1
     } else {

@@ -11,11 +11,11 @@ use super::room::shared;
 
 pub const OF_CORES: Law = Law {
     name: "--ntasks-per-core",
-    ask: |random, tree| {
-        let ask = requested(random, tree, &[Level::Threads, Level::Cores]);
+    request: |random, tree| {
+        let request = requested(random, tree, &[Level::Threads, Level::Cores]);
         Ask {
             ntasks_per_core: Some(random.within(1, 3)),
-            ..ask
+            ..request
         }
     },
     holds: of_cores,
@@ -23,15 +23,15 @@ pub const OF_CORES: Law = Law {
 
 pub const OF_SOCKETS: Law = Law {
     name: "--ntasks-per-socket",
-    ask: |random, tree| {
-        let ask = requested(
+    request: |random, tree| {
+        let request = requested(
             random,
             tree,
             &[Level::Threads, Level::Cores, Level::Sockets],
         );
         Ask {
             ntasks_per_socket: Some(random.within(1, 5)),
-            ..ask
+            ..request
         }
     },
     holds: of_sockets,
@@ -39,16 +39,16 @@ pub const OF_SOCKETS: Law = Law {
 
 pub const OF_THREADS: Law = Law {
     name: "--threads-per-core and --hint=nomultithread",
-    ask: |random, tree| {
-        let ask = requested(random, tree, &[Level::Threads]);
+    request: |random, tree| {
+        let request = requested(random, tree, &[Level::Threads]);
         match random.maybe(2, 1, 3) {
             None => Ask {
                 one_thread: true,
-                ..ask
+                ..request
             },
             some => Ask {
                 threads_per_core: some,
-                ..ask
+                ..request
             },
         }
     },
@@ -57,15 +57,15 @@ pub const OF_THREADS: Law = Law {
 
 fn requested(random: &mut Random, tree: &Tree, levels: &[Level]) -> Ask {
     let levels: Vec<_> = levels.iter().copied().map(Some).collect();
-    let ask = plain(random, tree, &levels);
+    let request = plain(random, tree, &levels);
     let cpus_per_task = if random.once_in(2) {
         1
     } else {
-        ask.cpus_per_task
+        request.cpus_per_task
     };
     Ask {
         cpus_per_task,
-        ..ask
+        ..request
     }
 }
 
@@ -124,7 +124,7 @@ fn within(room: &[usize], limit: usize) -> usize {
 
 /// The answer, where each task could have a CPU of its own.
 fn served(case: &Case) -> Option<Answer> {
-    let room = case.ask.tasks as usize <= case.owned.count();
+    let room = case.request.tasks as usize <= case.owned.count();
     case.answer().ok().filter(|_| room)
 }
 
@@ -132,18 +132,18 @@ fn served(case: &Case) -> Option<Answer> {
 fn refused(case: &Case, can_hold: bool) -> Option<Verdict> {
     let why = case.answer().err()?;
     let whole = case.owned.cores.iter().all(|core| core.whole);
-    let wrong = can_hold && whole && case.ask.wanted() <= case.owned.count();
+    let wrong = can_hold && whole && case.request.wanted() <= case.owned.count();
     wrong.then(|| Verdict::Broken(format!("the limit can hold; refused: {why}")))
 }
 
 /// Whether tasks of one CPU are on one core (or thread) while there is one for each.
 fn piled(case: &Case, answer: &Answer) -> Option<Verdict> {
-    let objects = match case.ask.level {
+    let objects = match case.request.level {
         Some(Level::Threads) => case.owned.count(),
         Some(Level::Cores) => case.owned.cores.len(),
         _ => 0,
     };
-    let room = case.ask.cpus_per_task == 1 && case.ask.tasks as usize <= objects;
+    let room = case.request.cpus_per_task == 1 && case.request.tasks as usize <= objects;
     let cpu = shared(&answer.masks).filter(|_| room)?;
     let what = format!("tasks are piled on CPU {cpu} while there is one for each");
     Some(Verdict::Broken(what))
@@ -151,13 +151,15 @@ fn piled(case: &Case, answer: &Answer) -> Option<Verdict> {
 
 fn of_cores(case: &Case) -> Verdict {
     let (tasks, limit) = (
-        case.ask.tasks as usize,
-        case.ask.ntasks_per_core.unwrap_or(1) as usize,
+        case.request.tasks as usize,
+        case.request.ntasks_per_core.unwrap_or(1) as usize,
     );
     let room: Vec<usize> = case.owned.cores.iter().map(|core| core.pus.len()).collect();
-    let single = case.ask.cpus_per_task == 1;
-    let one_by_one = case.ask.distribution.contains("fcyclic");
-    let needed = case.owned.cores_needed(case.ask.cpus_per_task, one_by_one);
+    let single = case.request.cpus_per_task == 1;
+    let one_by_one = case.request.distribution.contains("fcyclic");
+    let needed = case
+        .owned
+        .cores_needed(case.request.cpus_per_task, one_by_one);
     let alone = needed.is_some_and(|each| each * tasks <= case.owned.cores.len());
     let can_hold = match single {
         true => Some(tasks <= within(&room, limit)),
@@ -184,18 +186,18 @@ fn of_cores(case: &Case) -> Verdict {
 
 fn of_sockets(case: &Case) -> Verdict {
     let (tasks, limit) = (
-        case.ask.tasks as usize,
-        case.ask.ntasks_per_socket.unwrap_or(1) as usize,
+        case.request.tasks as usize,
+        case.request.ntasks_per_socket.unwrap_or(1) as usize,
     );
     let objects = case.owned.sockets();
     let cpus: Vec<usize> = objects.iter().map(CpuSet::count).collect();
     let cores: Vec<usize> = case.owned.by_socket().iter().map(Vec::len).collect();
-    let alone = case.ask.level == Some(Level::Cores) && tasks <= case.owned.cores.len();
+    let alone = case.request.level == Some(Level::Cores) && tasks <= case.owned.cores.len();
     let room = if alone { cores.clone() } else { cpus.clone() };
-    let each = case.ask.cpus_per_task as usize;
+    let each = case.request.cpus_per_task as usize;
     let wholly: Vec<usize> = cpus.iter().map(|count| count / each).collect();
-    let spread = each > 1 && case.ask.distribution.contains("fcyclic");
-    let can_hold = match (case.ask.level, each) {
+    let spread = each > 1 && case.request.distribution.contains("fcyclic");
+    let can_hold = match (case.request.level, each) {
         // Full cyclic puts each task on several sockets.
         _ if spread => None,
         (Some(Level::Cores), 1) if tasks <= within(&cores, limit) => Some(true),
@@ -215,7 +217,7 @@ fn of_sockets(case: &Case) -> Verdict {
     // Where tasks on cores have to share some, even cores and even sockets contradict on unequal sockets.
     let are_equal = |counts: &[usize]| counts.windows(2).all(|pair| pair[0] == pair[1]);
     let alike = are_equal(&cores) && are_equal(&cpus);
-    let even = each == 1 && (alone || alike || case.ask.level != Some(Level::Cores));
+    let even = each == 1 && (alone || alike || case.request.level != Some(Level::Cores));
     Limited {
         objects,
         room,
@@ -226,9 +228,9 @@ fn of_sockets(case: &Case) -> Verdict {
 }
 
 fn of_threads(case: &Case) -> Verdict {
-    let limit = case.ask.threads_per_core.unwrap_or(1) as usize;
+    let limit = case.request.threads_per_core.unwrap_or(1) as usize;
     let room: Vec<usize> = case.owned.cores.iter().map(|core| core.pus.len()).collect();
-    let can_hold = case.ask.wanted() <= within(&room, limit);
+    let can_hold = case.request.wanted() <= within(&room, limit);
     if let Some(verdict) = refused(case, can_hold) {
         return verdict;
     }
@@ -246,7 +248,7 @@ fn of_threads(case: &Case) -> Verdict {
         return Verdict::Broken("the limit could hold".into());
     }
     // Threads that may be used serve as many tasks each: the limit itself is never exceeded.
-    if case.ask.cpus_per_task == 1 && !over {
+    if case.request.cpus_per_task == 1 && !over {
         let of = |cpu| {
             answer
                 .masks

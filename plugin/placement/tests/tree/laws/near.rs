@@ -14,25 +14,25 @@ use super::same::renumbered;
 
 pub const APART: Law = Law {
     name: "near: every task has CPUs of the step, and none has those of another",
-    ask: |random, tree| requested(random, tree, 4),
+    request: |random, tree| requested(random, tree, 4),
     holds: apart,
 };
 
 pub const NEAREST: Law = Law {
     name: "near: tasks share all of the nearest object around their GPU that has a CPU for each",
-    ask: |random, tree| requested(random, tree, 1),
+    request: |random, tree| requested(random, tree, 1),
     holds: nearest,
 };
 
 pub const RENUMBERED: Law = Law {
     name: "near: other kernel numbers change nothing but the numbers",
-    ask: |random, tree| requested(random, tree, 4),
+    request: |random, tree| requested(random, tree, 4),
     holds: renumbered,
 };
 
 /// A request near GPUs, each next to some object of the machine.
 fn requested(random: &mut Random, tree: &Tree, most: u32) -> Ask {
-    let ask = plain(random, tree, &[None]);
+    let request = plain(random, tree, &[None]);
     let objects = objects(tree);
     let last = objects.len() as u32 - 1;
     let mut gpu = |_| objects[random.within(0, last) as usize].clone();
@@ -43,7 +43,7 @@ fn requested(random: &mut Random, tree: &Tree, most: u32) -> Ask {
         cpus_per_task: 1,
         gpus,
         binding: binding.map(String::from),
-        ..ask
+        ..request
     }
 }
 
@@ -63,7 +63,7 @@ fn objects(tree: &Tree) -> Vec<CpuSet> {
 }
 
 fn apart(case: &Case) -> Verdict {
-    if case.ask.tasks as usize > case.owned.count() {
+    if case.request.tasks as usize > case.owned.count() {
         return Verdict::Aside;
     }
     let answer = match case.answer() {
@@ -81,10 +81,10 @@ fn apart(case: &Case) -> Verdict {
 }
 
 fn nearest(case: &Case) -> Verdict {
-    let (ask, [gpu]) = (&case.ask, &case.ask.gpus[..]) else {
+    let (request, [gpu]) = (&case.request, &case.request.gpus[..]) else {
         return Verdict::Aside;
     };
-    if ask.tasks as usize > case.owned.count() {
+    if request.tasks as usize > case.owned.count() {
         return Verdict::Aside;
     }
     let around = objects(case.tree);
@@ -103,7 +103,7 @@ fn nearest(case: &Case) -> Verdict {
         let cores = case.owned.cores.iter().filter(|core| inside(&core.pus));
         cores.flat_map(|core| core.cpus.iter()).collect::<CpuSet>()
     });
-    let mut enough = own.filter(|own| own.count() >= ask.tasks as usize);
+    let mut enough = own.filter(|own| own.count() >= request.tasks as usize);
     let expected = enough.next();
     let answer = case.answer().map(|answer| {
         let mut all = CpuSet::new();

@@ -10,12 +10,12 @@ use super::super::random::Random;
 
 pub const WALKED: Law = Law {
     name: "tasks of one CPU take threads and cores in slurmd's order",
-    ask: single,
+    request: single,
     holds: walked,
 };
 
 fn single(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = plain(random, tree, &[Some(Level::Threads), Some(Level::Cores)]);
+    let request = plain(random, tree, &[Some(Level::Threads), Some(Level::Cores)]);
     let distribution = random.pick(&[
         "block:block",
         "block:cyclic",
@@ -25,13 +25,13 @@ fn single(random: &mut Random, tree: &Tree) -> Ask {
     Ask {
         cpus_per_task: 1,
         distribution,
-        ..ask
+        ..request
     }
 }
 
 fn walked(case: &Case) -> Verdict {
     let core = |core: &&super::super::facts::OwnedCore| -> Vec<CpuSet> {
-        match case.ask.level {
+        match case.request.level {
             Some(Level::Cores) => vec![core.cpus.clone()],
             _ => core
                 .pus
@@ -46,10 +46,10 @@ fn walked(case: &Case) -> Verdict {
         .iter()
         .map(|cores| cores.iter().flat_map(core).collect())
         .collect();
-    if sockets.iter().map(Vec::len).sum::<usize>() < case.ask.tasks as usize {
+    if sockets.iter().map(Vec::len).sum::<usize>() < case.request.tasks as usize {
         return Verdict::Aside;
     }
-    if case.ask.distribution.ends_with(":block") {
+    if case.request.distribution.ends_with(":block") {
         sockets = vec![sockets.concat()];
     }
     let rounds = sockets.iter().map(Vec::len).max().unwrap_or(0);
@@ -60,7 +60,7 @@ fn walked(case: &Case) -> Verdict {
     };
     let expected: Vec<CpuSet> = (0..rounds)
         .flat_map(round)
-        .take(case.ask.tasks as usize)
+        .take(case.request.tasks as usize)
         .collect();
     let masks = case.answer().map(|answer| answer.masks);
     Verdict::when(masks.as_ref() == Ok(&expected), || {

@@ -5,19 +5,19 @@ use super::super::harness::{Case, Law, Verdict};
 
 pub const ONLY_OWNED: Law = Law {
     name: "only CPUs of the step",
-    ask: any,
+    request: any,
     holds: only_owned,
 };
 
 pub const ONLY_PRESENT: Law = Law {
     name: "only CPUs that are there and permitted",
-    ask: any,
+    request: any,
     holds: only_present,
 };
 
 pub const SOMEWHERE: Law = Law {
     name: "every task has a CPU",
-    ask: any,
+    request: any,
     holds: somewhere,
 };
 
@@ -34,7 +34,7 @@ fn only_present(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let present = case.tree.present(&case.ask.own);
+    let present = case.tree.present(&case.request.own);
     let beyond = answer.masks.iter().find(|mask| !mask.is_subset(&present));
     Verdict::when(beyond.is_none(), || format!("there are {present}"))
 }
@@ -43,7 +43,7 @@ pub fn somewhere(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let each = answer.masks.len() == case.ask.tasks as usize;
+    let each = answer.masks.len() == case.request.tasks as usize;
     let some = answer.masks.iter().all(|mask| !mask.is_empty());
     Verdict::when(each && some, || "a task without a CPU".into())
 }

@@ -11,13 +11,13 @@ use super::super::random::Random;
 
 pub const ISOLATED: Law = Law {
     name: "tasks have isolated CPUs only with a note, and never if the others have room for all",
-    ask: at_a_level,
+    request: at_a_level,
     holds: isolated,
 };
 
 pub const ONE_KIND: Law = Law {
     name: "with kinds of cores no more tasks mix kinds, none has less, and none shares more",
-    ask: at_a_level,
+    request: at_a_level,
     holds: one_kind,
 };
 
@@ -35,7 +35,7 @@ fn some_cores(case: &Case) -> CpuSet {
 
 fn asked_with(case: &Case, parts: Parts) -> Result<Answer, String> {
     let machine = Machine::new(parts).expect("the same machine");
-    answer(&case.ask, &machine, case.tree.kind)
+    answer(&case.request, &machine, case.tree.kind)
 }
 
 fn isolated(case: &Case) -> Verdict {
@@ -55,8 +55,8 @@ fn isolated(case: &Case) -> Verdict {
     };
     let uses = with.masks.iter().any(|mask| mask.intersects(&isolated));
     let says = with.notes.iter().any(|note| note.contains("isolates"));
-    let threads = case.ask.level == Some(Level::Threads);
-    let room = threads && case.ask.wanted() <= left.count() && without.notes.is_empty();
+    let threads = case.request.level == Some(Level::Threads);
+    let room = threads && case.request.wanted() <= left.count() && without.notes.is_empty();
     Verdict::when(uses == says && !(uses && room), || {
         format!("{isolated} are isolated, {with:?}")
     })
@@ -87,7 +87,7 @@ fn one_kind(case: &Case) -> Verdict {
     };
     let same_size = with.masks.len() == without.masks.len();
     let least = |answer: &Answer| answer.masks.iter().map(CpuSet::count).min();
-    let enough = least(&with) >= least(&without).min(Some(case.ask.cpus_per_task as usize));
+    let enough = least(&with) >= least(&without).min(Some(case.request.cpus_per_task as usize));
     let apart = |answer: &Answer| {
         let all: usize = answer.masks.iter().map(CpuSet::count).sum();
         let used: CpuSet = answer.masks.iter().flat_map(|mask| mask.iter()).collect();

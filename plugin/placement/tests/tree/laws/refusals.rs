@@ -8,24 +8,24 @@ use super::super::random::Random;
 
 pub const SERVED: Law = Law {
     name: "a request that can be served is not refused",
-    ask: perhaps_bound,
+    request: perhaps_bound,
     holds: served,
 };
 
 pub const TOO_MANY: Law = Law {
     name: "more tasks than CPUs are refused without --overcommit, or told where nothing was asked",
-    ask: unlimited,
+    request: unlimited,
     holds: too_many,
 };
 
 fn unlimited(random: &mut Random, tree: &Tree) -> Ask {
     let levels = LEVELS.map(Some);
-    let ask = plain(random, tree, &[&levels[..], &[None]].concat());
+    let request = plain(random, tree, &[&levels[..], &[None]].concat());
     let overcommit = random.once_in(4);
     Ask {
-        tasks: random.within(ask.tasks, 2 * ask.tasks),
+        tasks: random.within(request.tasks, 2 * request.tasks),
         overcommit,
-        ..ask
+        ..request
     }
 }
 
@@ -38,7 +38,7 @@ fn perhaps_bound(random: &mut Random, tree: &Tree) -> Ask {
 }
 
 fn served(case: &Case) -> Verdict {
-    if !case.ask.overcommit && case.ask.wanted() > case.owned.count() {
+    if !case.request.overcommit && case.request.wanted() > case.owned.count() {
         return Verdict::Aside;
     }
     let refused = case.answer().err();
@@ -48,11 +48,11 @@ fn served(case: &Case) -> Verdict {
 }
 
 fn too_many(case: &Case) -> Verdict {
-    if case.ask.overcommit || case.ask.tasks as usize <= case.owned.count() {
+    if case.request.overcommit || case.request.tasks as usize <= case.owned.count() {
         return Verdict::Aside;
     }
     let quiet = match case.answer() {
-        Ok(answer) => case.ask.level.is_some() || answer.notes.is_empty(),
+        Ok(answer) => case.request.level.is_some() || answer.notes.is_empty(),
         Err(_) => false,
     };
     Verdict::when(!quiet, || format!("the step owns only {}", case.owned.cpus))

@@ -10,44 +10,44 @@ use super::super::random::Random;
 
 pub const THREADS_APART: Law = Law {
     name: "bound to threads, no two tasks share one while there is room",
-    ask: |random, tree| plain(random, tree, &[Some(Level::Threads)]),
+    request: |random, tree| plain(random, tree, &[Some(Level::Threads)]),
     holds: threads_apart,
 };
 
 pub const CORES_APART: Law = Law {
     name: "bound to cores, no two tasks share one while there is room",
-    ask: |random, tree| plain(random, tree, &[Some(Level::Cores)]),
+    request: |random, tree| plain(random, tree, &[Some(Level::Cores)]),
     holds: cores_apart,
 };
 
 pub const CPUS_FOR_ALL: Law = Law {
     name: "in their masks the tasks find a CPU each for all that they ask for",
-    ask: unlimited,
+    request: unlimited,
     holds: cpus_for_all,
 };
 
 pub const CORES_HAVE_CPUS_FOR_ALL: Law = Law {
     name: "tasks on cores that have to share share those with more threads",
-    ask: |random, tree| plain(random, tree, &[Some(Level::Cores)]),
+    request: |random, tree| plain(random, tree, &[Some(Level::Cores)]),
     holds: wide_cores_first,
 };
 
 pub const NEVER_SILENT: Law = Law {
     name: "a note reports tasks that share CPUs although other CPUs are idle",
-    ask: crowded,
+    request: crowded,
     holds: never_silent,
 };
 
 /// With one thread a core more often than not: then CPUs are idle beside shared ones.
 fn crowded(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = without_binding(random, tree);
+    let request = without_binding(random, tree);
     if random.once_in(2) {
-        return ask;
+        return request;
     }
     Ask {
         one_thread: true,
         level: Some(Level::Threads),
-        ..ask
+        ..request
     }
 }
 
@@ -80,7 +80,7 @@ pub fn shared(masks: &[CpuSet]) -> Option<CpuId> {
 
 fn threads_apart(case: &Case) -> Verdict {
     // A smaller -c makes room too.
-    if case.ask.tasks as usize > case.owned.count() {
+    if case.request.tasks as usize > case.owned.count() {
         return Verdict::Aside;
     }
     let Ok(answer) = case.answer() else {
@@ -91,9 +91,12 @@ fn threads_apart(case: &Case) -> Verdict {
 }
 
 fn cores_apart(case: &Case) -> Verdict {
-    let one_by_one = case.ask.distribution.contains("fcyclic");
-    let needed = case.owned.cores_needed(case.ask.cpus_per_task, one_by_one);
-    let room = needed.is_some_and(|each| each * case.ask.tasks as usize <= case.owned.cores.len());
+    let one_by_one = case.request.distribution.contains("fcyclic");
+    let needed = case
+        .owned
+        .cores_needed(case.request.cpus_per_task, one_by_one);
+    let room =
+        needed.is_some_and(|each| each * case.request.tasks as usize <= case.owned.cores.len());
     let (true, Ok(answer)) = (room, case.answer()) else {
         return Verdict::Aside;
     };
@@ -110,13 +113,13 @@ fn cores_apart(case: &Case) -> Verdict {
 }
 
 fn cpus_for_all(case: &Case) -> Verdict {
-    if case.ask.wanted() > case.owned.count() {
+    if case.request.wanted() > case.owned.count() {
         return Verdict::Aside;
     }
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let alone = can_have_each(&answer.masks, case.ask.cpus_per_task);
+    let alone = can_have_each(&answer.masks, case.request.cpus_per_task);
     Verdict::when(alone, || "some CPU has to serve two".into())
 }
 
@@ -179,7 +182,7 @@ fn never_silent(case: &Case) -> Verdict {
     let masks = &answer.masks;
     let used: CpuSet = masks.iter().flat_map(CpuSet::iter).collect();
     let idle = case.owned.cpus.difference(&used);
-    let share = match case.ask.level {
+    let share = match case.request.level {
         Some(Level::Threads | Level::Cores) => shared(masks).is_some(),
         _ => !can_have_each(masks, 1),
     };

@@ -11,13 +11,13 @@ use super::super::random::Random;
 
 pub const RENUMBERED: Law = Law {
     name: "other kernel numbers change nothing but the numbers",
-    ask: any,
+    request: any,
     holds: renumbered,
 };
 
 pub const CORES_ARE_CPUS: Law = Law {
     name: "cores of a credential are their CPUs",
-    ask: |random, tree| Ask {
+    request: |random, tree| Ask {
         own: cores(random, tree),
         ..any(random, tree)
     },
@@ -28,13 +28,13 @@ pub fn renumbered(case: &Case) -> Verdict {
     let machine = &case.tree.machine;
     let name = names(&mut Random::new(case.random), machine);
     let set = |cpus: &CpuSet| -> CpuSet { cpus.iter().map(&name).collect() };
-    let ask = Ask {
-        own: match &case.ask.own {
+    let request = Ask {
+        own: match &case.request.own {
             Own::Cpus(cpus) => Own::Cpus(set(cpus)),
             own => own.clone(),
         },
-        gpus: case.ask.gpus.iter().map(set).collect(),
-        ..case.ask.clone()
+        gpus: case.request.gpus.iter().map(set).collect(),
+        ..case.request.clone()
     };
     let one = case.answer();
     // What is bound beyond the machine is the matter of another law.
@@ -48,7 +48,7 @@ pub fn renumbered(case: &Case) -> Verdict {
         return Verdict::Aside;
     }
     let new = renamed(machine, &name);
-    let other = answer(&ask, &new, case.tree.kind);
+    let other = answer(&request, &new, case.tree.kind);
     let told = || {
         let machine = Tree::new(new.clone(), case.tree.kind);
         format!("as machine {machine} the answer is {other:?}")
@@ -69,11 +69,11 @@ fn cores_are_cpus(case: &Case) -> Verdict {
     if case.owned.count() == 0 {
         return Verdict::Aside;
     }
-    let ask = Ask {
+    let request = Ask {
         own: Own::Cpus(case.owned.cpus.clone()),
-        ..case.ask.clone()
+        ..case.request.clone()
     };
-    let (one, other) = (case.answer(), case.answer_to(&ask));
+    let (one, other) = (case.answer(), case.answer_to(&request));
     let told = || format!("with --cpus {} the answer is {other:?}", case.owned.cpus);
     match (&one, &other) {
         (Ok(one), Ok(other)) => {

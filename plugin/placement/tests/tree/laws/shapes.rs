@@ -10,13 +10,13 @@ use super::super::random::Random;
 
 pub const WHOLE_OBJECTS: Law = Law {
     name: "cores, sockets and NUMA nodes come with all their CPUs that the step owns",
-    ask: of_objects,
+    request: of_objects,
     holds: whole_objects,
 };
 
 pub const TEXT_SAYS_IT: Law = Law {
     name: "the text in the launch message means the plan",
-    ask: any,
+    request: any,
     holds: text_says_it,
 };
 
@@ -36,7 +36,7 @@ fn whole_objects(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let objects: Vec<CpuSet> = match case.ask.level {
+    let objects: Vec<CpuSet> = match case.request.level {
         Some(Level::Sockets) => case.owned.sockets(),
         Some(Level::Ldoms) => {
             let classes = case.tree.memory_classes().into_iter();

@@ -11,30 +11,30 @@ use super::super::random::Random;
 
 pub const EVERY_CORE_ONCE: Law = Law {
     name: "auto: no core is shared or idle while there are as many cores as tasks",
-    ask: shared_out,
+    request: shared_out,
     holds: every_core_once,
 };
 
 pub const SIBLINGS_NEAR: Law = Law {
     name: "auto: with fewer cores than tasks no task has threads of two cores",
-    ask: shared_out,
+    request: shared_out,
     holds: inside_cores,
 };
 
 /// Requests as many tasks as there are cores or threads, fewer, or sometimes more.
 fn shared_out(random: &mut Random, tree: &Tree) -> Ask {
-    let ask = plain(random, tree, &[None]);
+    let request = plain(random, tree, &[None]);
     let smt = random.pick(&["auto", "auto", "auto:pack", "auto:smt=1", "auto:smt=2"]);
     Ask {
         cpus_per_task: 1,
         binding: Some(smt.into()),
-        ..ask
+        ..request
     }
 }
 
 /// The hardware threads of a core that the tasks use.
 fn used(case: &Case, core: &OwnedCore) -> CpuSet {
-    let text = case.ask.binding.as_deref().unwrap_or_default();
+    let text = case.request.binding.as_deref().unwrap_or_default();
     let limit = text.split_once("smt=").map(|(_, count)| count.parse());
     let limit = limit.map_or(usize::MAX, |count| count.expect("a number"));
     core.pus.iter().take(limit).copied().collect()
@@ -52,7 +52,7 @@ fn every_core_once(case: &Case) -> Verdict {
         .iter()
         .map(|core| used(case, core))
         .collect();
-    if case.ask.tasks as usize > cores.len() || !judged(case) {
+    if case.request.tasks as usize > cores.len() || !judged(case) {
         return Verdict::Aside;
     }
     let answer = match case.answer() {
@@ -86,7 +86,7 @@ fn inside_cores(case: &Case) -> Verdict {
         .map(|core| used(case, core))
         .collect();
     let (tasks, threads) = (
-        case.ask.tasks as usize,
+        case.request.tasks as usize,
         cores.iter().map(CpuSet::count).sum::<usize>(),
     );
     if tasks <= cores.len() || !judged(case) {

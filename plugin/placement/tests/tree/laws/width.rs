@@ -6,13 +6,13 @@ use super::super::harness::{Case, Law, Verdict};
 
 pub const AS_ASKED: Law = Law {
     name: "bound to threads, a task has as many as it asked for while there is room",
-    ask: |random, tree| plain(random, tree, &[Some(Level::Threads)]),
+    request: |random, tree| plain(random, tree, &[Some(Level::Threads)]),
     holds: as_asked,
 };
 
 pub const FEWER_IS_SAID: Law = Law {
     name: "a task that gets fewer CPUs than it asked for is told",
-    ask: |random, tree| Ask {
+    request: |random, tree| Ask {
         binding: None,
         ..any(random, tree)
     },
@@ -20,7 +20,10 @@ pub const FEWER_IS_SAID: Law = Law {
 };
 
 fn as_asked(case: &Case) -> Verdict {
-    let (requested, tasks) = (case.ask.cpus_per_task as usize, case.ask.tasks as usize);
+    let (requested, tasks) = (
+        case.request.cpus_per_task as usize,
+        case.request.tasks as usize,
+    );
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
@@ -39,7 +42,7 @@ fn fewer_is_said(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };
-    let requested = case.ask.cpus_per_task as usize;
+    let requested = case.request.cpus_per_task as usize;
     let narrow = answer.masks.iter().find(|mask| mask.count() < requested);
     let Some(mask) = narrow else {
         return Verdict::Holds;
