@@ -8,9 +8,9 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use berth_host::ledger::{Kind, Ledger, NAME, Process, look, public};
+use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, look, public};
 use berth_host::{LedgerError, StateDir};
-use berth_placement::{Machine, Numbering, SocketKind};
+use berth_placement::{CpuSet, Machine, Numbering, SocketKind};
 
 use ledger_node::{Node, PATIENCE, add, entry, hold, live, node};
 
@@ -60,6 +60,28 @@ fn torn_and_foreign_files() {
     ));
     assert_eq!(live(&ledger, "0"), [1]);
     held.release().unwrap();
+}
+
+/// A file system that was full for a moment leaves half of a line, and the service writes the next one behind it.
+#[test]
+fn a_line_behind_half_of_one_counts() {
+    let node = node();
+    let ledger = Ledger::open(&node.dir).unwrap();
+    let _held = hold(&ledger, entry(2, "0"));
+    let mut options = fs::OpenOptions::new();
+    let path = file(&node, "2.0.4294967294");
+    let mut file = options.append(true).open(&path).unwrap();
+    file.write_all(b"{\"cpus\":\"ff").unwrap();
+    let mut session = ledger.session(PATIENCE).unwrap();
+    let before = session.entries()[0].clone();
+    let after = Entry {
+        cpus: CpuSet::from_list("1").unwrap(),
+        ..before.clone()
+    };
+    session.change(&before, &after).unwrap();
+    drop(session);
+    let found = look(&node.dir).unwrap();
+    assert_eq!(found.first().map(|entry| &entry.cpus), Some(&after.cpus));
 }
 
 #[test]

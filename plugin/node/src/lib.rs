@@ -3,7 +3,7 @@
 //! offline. slurmstepds write the ledger's entries; this reads them, and changes those whose tasks have started.
 //!
 //! Read in this order: [`service`] (the event loop), [`node`] (one slurmd's folder), [`cpuset`] (what happens to a
-//! cpuset), [`turn`] (what is then done), [`choice`] (which CPUs it gets), [`leaf`] (what the kernel is told).
+//! cpuset), [`turn`] (what is then done), [`choice`] (which CPUs it gets), [`task_cgroup`] (what is written to the kernel).
 #![deny(
     clippy::exit,
     clippy::expect_used,

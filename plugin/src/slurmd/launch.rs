@@ -91,7 +91,7 @@ pub(crate) unsafe fn after_panic(request: *mut c_void) {
 
 /// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs. What a user's
 /// client wrote is removed from the message. If no record has passed its check yet, the table
-/// may be wrong and nothing is written; then slurmstepd finds no mark and applies nothing.
+/// may be wrong and nothing is written; then slurmstepd finds no mark, and binds the tasks to the step's own CPUs.
 fn fall_back(launch: &mut LaunchRequest<'_>) {
     if !PROVEN.load(Ordering::Relaxed) {
         return;

@@ -172,15 +172,14 @@ struct Case<'a> {
 impl Case<'_> {
     fn decide(self) -> Result<Decided, Failed> {
         let since = Instant::now();
+        let mut others = Claims::default();
         loop {
-            match self
-                .owner
-                .locked(|session| self.look(session, since.elapsed()))
-            {
+            let look = |session: &mut Session<'_>| self.look(session, &mut others, since.elapsed());
+            match self.owner.locked(look) {
                 Ok(Look::Decided(decided)) => return Ok(*decided),
                 Ok(Look::Refused(why)) => return Err(refused(&why, since.elapsed())),
                 Ok(Look::Wait(pause)) => sleep(pause),
-                Err(why) => return self.without_ledger(&why),
+                Err(why) => return self.without_ledger(&why, &others),
             }
         }
     }
@@ -195,7 +194,13 @@ impl Case<'_> {
         })
     }
 
-    fn look(&self, session: &mut Session<'_>, waited: Duration) -> Result<Look, LedgerError> {
+    /// Decides beside the ledger's entries; `claims` are those of others, for when the entry cannot be written.
+    fn look(
+        &self,
+        session: &mut Session<'_>,
+        claims: &mut Claims,
+        waited: Duration,
+    ) -> Result<Look, LedgerError> {
         let ask = &self.step.request;
         let (mut request, mut notes) = (ask.clone(), Vec::new());
         if let Some(wanted) = self.wanted() {
@@ -217,6 +222,7 @@ impl Case<'_> {
             Err(why) => Ok(Look::Refused(why)),
             Ok(mut plan) => {
                 plan.notes.extend(notes);
+                *claims = others.all_running();
                 let decided = self.written(session, request, plan)?;
                 Ok(Look::Decided(Box::new(decided)))
             }
@@ -299,8 +305,9 @@ impl Case<'_> {
         }
     }
 
-    /// What is decided where the ledger cannot be had. What must not be shared is refused.
-    fn without_ledger(&self, why: &str) -> Result<Decided, Failed> {
+    /// What is decided where the step's entry cannot be written. What must not be shared is refused. `others` is empty
+    /// where the ledger could not be read either.
+    fn without_ledger(&self, why: &str, others: &Claims) -> Result<Decided, Failed> {
         let ask = &self.step.request;
         let rules = self.node.rules();
         let is_strict = ask
@@ -310,12 +317,12 @@ impl Case<'_> {
         // The site's own cpusets are shared.
         let is_chosen = job_cpuset::is_chosen_here(ask);
         let refuses_cpuset = is_chosen && rules.cpuset_fail == CpusetFail::Refuse;
-        log::error!("{why}; berth binds cores without knowing which cores other steps have");
+        log::error!("{why}; this step has no entry in the ledger, so others may get its cores");
         if is_strict || refuses_cpuset {
             return Err(Failed::Refused(ledger::NOT_KNOWN.into()));
         }
         let refused = |why: Refusal| Failed::Refused(why.to_string());
-        let plan = self.owner.door()(ask, &self.node, &Claims::default()).map_err(refused)?;
+        let plan = self.owner.door()(ask, &self.node, others).map_err(refused)?;
         let mut decided = self.decided(ask.clone(), plan);
         decided.note = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
         Ok(decided)

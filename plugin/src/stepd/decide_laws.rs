@@ -155,7 +155,8 @@ impl Site {
             },
             node: self.node.clone(),
         };
-        let found = owner.locked(|session| case.look(session, Duration::ZERO));
+        let mut claims = Claims::default();
+        let found = owner.locked(|session| case.look(session, &mut claims, Duration::ZERO));
         match found.unwrap() {
             Look::Refused(_) => None,
             Look::Wait(_) => Some(State::Launched { waits: true }),
@@ -231,6 +232,49 @@ fn end_step(job: &mut Job) {
     if let (_, State::Runs(held)) = job.steps.remove(at) {
         held.release().unwrap();
     }
+}
+
+/// Others keep their cores also where this step's own entry cannot be written.
+#[test]
+fn without_an_entry_a_step_is_bound_beside_others() {
+    let site = Site::new(Machine::regular(1, 2, 1, Numbering::Block).unwrap());
+    let key = |job| StepKey {
+        job,
+        step: 0,
+        component: u32::MAX,
+    };
+    let other = Entry {
+        step: key(9),
+        cpus: CpuSet::from_list("0").unwrap(),
+        ..Entry::default()
+    };
+    let ledger = Ledger::open(&site.dir).unwrap();
+    let _held = ledger.session(PATIENCE).unwrap().hold(other).unwrap();
+    // An entry is made under this name.
+    std::fs::create_dir(site.dir.path().join("steps/.new")).unwrap();
+    let owner = StepOwner {
+        node_name: NODE,
+        dir: site.dir.clone(),
+        key: key(1),
+        kind: Kind::Regular,
+        uid: 0,
+        tasks: 1,
+        is_in_pool: false,
+    };
+    let request = Request {
+        allocation: Allocation::Cpus(site.all()),
+        binding: Some("linear:1".parse().unwrap()),
+        ..Request::default()
+    };
+    let step = Step {
+        request,
+        ..Step::default()
+    };
+    let Ok(decided) = on(&owner, step, site.node.clone()) else {
+        panic!("it is not refused");
+    };
+    assert_eq!(decided.plan.tasks[0].cpus.to_string(), "1");
+    assert!(decided.note.is_some() && decided.accounts.is_empty());
 }
 
 proptest! {

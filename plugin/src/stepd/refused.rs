@@ -1,5 +1,5 @@
-//! What the user reads of a step that slurmstepd does not start. srun shows the text of every task,
-//! so the first task of a node alone writes it: in full on the step's first node, and in short on
+//! What the user reads of a step that slurmstepd does not start. srun shows what every task writes,
+//! so slurmstepd writes it once on each node, at its first task: in full on the step's first node, and in short on
 //! the others, whose cores may be taken by other steps.
 
 /// The place of a task in its step.

@@ -1,6 +1,6 @@
 //! The process that an entry belongs to, and whether it still lives.
 //! In: a number and a start time, because numbers are used again. Out: yes or no. Numbers of another PID namespace
-//! have no meaning here; such a process is known by the lock that it holds on its slot.
+//! have no meaning here; such a process is known by the lock that it holds on its entry.
 
 use std::io;
 

@@ -1,6 +1,6 @@
 //! Decides which cores of other steps are taken for a step.
 //! In: live entries, the step. Out: the cores that are surely taken, and those that depend on
-//! whether a job is suspended. Source: design, "Accounting".
+//! whether a job is suspended. Source: the cores in use of Grid Engine's specification, sections 3.2 and 3.5.
 
 use std::collections::HashMap;
 

@@ -138,17 +138,18 @@ fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
     .ok_or_else(|| io::ErrorKind::AlreadyExists.into())
 }
 
-/// One line more, which counts from then on. One system call writes it, and a part of a line is none.
+/// One line more, which counts from then on. A part of a line is none, and a line break ends what a full file system has
+/// left of an earlier one.
 pub(super) fn append(file: &mut File, entry: &Entry) -> io::Result<()> {
-    let mut line = serde_json::to_vec(entry)?;
-    if line.len() > MOST_BYTES {
-        line = serde_json::to_vec(&Entry {
+    let line = |entry: &Entry| Ok::<_, io::Error>(format!("\n{}\n", serde_json::to_string(entry)?));
+    let mut text = line(entry)?;
+    if text.len() > MOST_BYTES {
+        text = line(&Entry {
             leaves: Vec::new(),
             ..entry.clone()
         })?;
     }
-    line.push(b'\n');
-    file.write_all(&line)
+    file.write_all(text.as_bytes())
 }
 
 /// One line more in the file of an entry that was read. The ledger is locked. What nobody reads any more of a file that

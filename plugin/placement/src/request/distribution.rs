@@ -48,7 +48,7 @@ pub struct Distribution {
     pub hosts: AcrossHosts,
     /// Second level; `None` is the default (`*`).
     pub sockets: Option<Order>,
-    /// Third level; `None` follows the second.
+    /// Third level; `None` orders no threads within cores.
     pub cores: Option<Order>,
     /// Tasks of a plane, if the first level is a plane and its size is known.
     pub plane_size: Option<u32>,

@@ -1,6 +1,7 @@
 //! Cyclic and fcyclic: each socket has a cursor, and the next task starts on the next
 //! socket. Cyclic keeps a task's CPUs together on its socket; fcyclic (full
-//! cyclic) moves on after every single CPU.
+//! cyclic) moves on after every single CPU. With the fix `fcyclic-cores` full cyclic passes over
+//! cores that an earlier task has ([`Walk::wants_fresh_cores`]).
 //! Pure. Source: `_task_layout_lllp_cyclic`.
 
 use crate::answer::refusal::NoPlace;
@@ -15,7 +16,10 @@ use crate::topology::pu_table::PuTable;
 /// Each task's hardware threads, in local-id order.
 ///
 /// ```text
-/// 2 sockets × 2 cores × 1 thread, 4 tasks     socket 0: t0 t2   socket 1: t1 t3
+/// 2 sockets × 2 cores × 1 thread
+/// 4 tasks, cyclic or fcyclic      socket 0: t0 t2   socket 1: t1 t3
+/// 2 tasks, -c2, cyclic            socket 0: t0 t0   socket 1: t1 t1
+/// 2 tasks, -c2, fcyclic           socket 0: t0 t1   socket 1: t0 t1
 /// ```
 #[inline(never)]
 pub(crate) fn walk(
