@@ -23,10 +23,12 @@ fn names(text: &str) -> BTreeSet<String> {
 
 /// The counters as the code names them.
 fn written() -> BTreeSet<String> {
-    let text = fs::read_to_string(root().join("plugin/host/src/metrics/text.rs")).unwrap();
-    let code = text.split("#[cfg(test)]").next().unwrap();
+    let code = ["mod.rs", "text.rs"].map(|name| {
+        let text = fs::read_to_string(root().join("plugin/host/src/metrics").join(name)).unwrap();
+        text.split("#[cfg(test)]").next().unwrap().to_owned()
+    });
     let check = fs::read_to_string(example("health-check.sh")).unwrap();
-    names(&(code.to_owned() + &check))
+    names(&(code.concat() + &check))
 }
 
 #[test]
