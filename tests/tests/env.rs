@@ -32,7 +32,7 @@ impl World {
                  printf '%s\\0' \"${{{prefix}_HOSTS[*]}}\" \"${{{prefix}_GPU[@]}}\" \
                  \"${{{prefix}_NIC[*]}}\" \"${{{prefix}_GRES[0]}}\" \"${{{prefix}_CORES[*]}}\" \
                  \"${prefix}_JOB_NAME\" \"${prefix}_JOB_ACCOUNT\" \"${prefix}_JOB_MAXRT\" \
-                 > {mode}.$SLURMD_NODENAME.tmp\nmv {mode}.$SLURMD_NODENAME.tmp \
+                 > {mode}.$SLURMD_NODENAME.$$\nmv {mode}.$SLURMD_NODENAME.$$ \
                  {mode}.$SLURMD_NODENAME\n",
                 out = out.path().display(),
                 berth = berth.display(),
