@@ -4,7 +4,7 @@ use super::*;
 use crate::line;
 use crate::options::Command;
 
-fn requested(text: &str, release: Release) -> Result<SrunRequest, Refused> {
+fn reading(text: &str, release: Release) -> Result<SrunRequest, Refused> {
     let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
     read(
         line::read(&words, Command::Srun, Some(release)).settings(),
@@ -13,7 +13,7 @@ fn requested(text: &str, release: Release) -> Result<SrunRequest, Refused> {
 }
 
 fn level(text: &str, release: Release) -> String {
-    requested(text, release).unwrap().cpu_bind.to_string()
+    reading(text, release).unwrap().cpu_bind.to_string()
 }
 
 #[test]
@@ -90,18 +90,18 @@ fn tasks_that_follow_from_other_options() {
         ("-m arbitrary -w a1,a1,a2", 3),
         ("-m hostfile -w a1,a1,a2 -n2", 2),
     ] {
-        let found = requested(text, Release::NEWEST).unwrap();
+        let found = reading(text, Release::NEWEST).unwrap();
         assert_eq!(found.tasks(), tasks, "{text}");
     }
     let both = "-N1 --ntasks-per-node=2 -B 2:2:2";
-    assert_eq!(requested(both, Release::V22_05).unwrap().tasks(), 8);
-    assert_eq!(requested(both, Release::V23_02).unwrap().tasks(), 2);
+    assert_eq!(reading(both, Release::V22_05).unwrap().tasks(), 8);
+    assert_eq!(reading(both, Release::V23_02).unwrap().tasks(), 2);
 }
 
 #[test]
 fn numbers_of_nodes() {
     let nodes = |text: &str| {
-        let found = requested(&format!("-N {text}"), Release::NEWEST)
+        let found = reading(&format!("-N {text}"), Release::NEWEST)
             .ok()?
             .nodes?;
         Some((found.least, found.most))
@@ -125,11 +125,11 @@ fn numbers_of_nodes() {
 
 #[test]
 fn later_options_go_over_earlier_ones() {
-    let threads = |text| requested(text, Release::NEWEST).unwrap().threads_per_core;
+    let threads = |text| reading(text, Release::NEWEST).unwrap().threads_per_core;
     assert_eq!(threads("--threads-per-core=1 -B 2:2"), None);
     assert_eq!(threads("-B 2:2 --threads-per-core=1"), Some(1));
     assert_eq!(threads("-B 2:2:2 --threads-per-core=1"), Some(1));
-    let bind = requested("--mem-bind=rank --mem-bind=v", Release::NEWEST).unwrap();
+    let bind = reading("--mem-bind=rank --mem-bind=v", Release::NEWEST).unwrap();
     assert!(bind.mem_bind.verbose && bind.mem_bind.policy.is_some());
 }
 
@@ -161,7 +161,7 @@ fn what_srun_refuses() {
     ] {
         for release in [Release::V22_05, Release::NEWEST] {
             assert!(
-                requested(text, release).is_err(),
+                reading(text, release).is_err(),
                 "{text:?} was taken by {release}"
             );
         }
@@ -182,18 +182,14 @@ fn what_srun_refuses() {
     for (text, since, taken) in differs {
         for release in Release::ALL {
             let expected = taken == (release >= since);
-            assert_eq!(
-                requested(text, release).is_ok(),
-                expected,
-                "{text} {release}"
-            );
+            assert_eq!(reading(text, release).is_ok(), expected, "{text} {release}");
         }
     }
 }
 
 #[test]
 fn a_hint_beside_other_options() {
-    let notes = |text: &str, release| requested(text, release).unwrap().notes.join("");
+    let notes = |text: &str, release| reading(text, release).unwrap().notes.join("");
     for other in [
         "-B 2",
         "--ntasks-per-core=1",
@@ -210,8 +206,8 @@ fn a_hint_beside_other_options() {
     assert_eq!(notes(sockets, Release::V25_05), "");
     assert!(notes(sockets, Release::V25_11).contains("beside --sockets-per-node"));
     // The list is not even read then.
-    assert!(requested("--hint=bogus -B 2", Release::V22_05).is_ok());
-    let bound = requested("--hint=memory_bound", Release::V22_05).unwrap();
+    assert!(reading("--hint=bogus -B 2", Release::V22_05).is_ok());
+    let bound = reading("--hint=memory_bound", Release::V22_05).unwrap();
     assert!(bound.one_core_a_socket);
     assert_eq!(bound.node, [None, Some(1), Some(1)]);
 }
