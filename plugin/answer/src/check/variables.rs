@@ -126,8 +126,8 @@ pub(crate) fn with_variables(text: &str, variables: &Variables) -> Expanded {
     expand(text, |name| Some(&*variables.get(name)?.value))
 }
 
-/// What a variable holds, as the words that the shell makes of it; any other word as it is. `begins` says whether the
-/// value begins as it must at that place.
+/// The words that the shell makes of a word. A variable is replaced by the words in its value if `begins` accepts that
+/// value; any other word stays as it is.
 pub(crate) fn words_of(
     word: &Word,
     variables: &Variables,

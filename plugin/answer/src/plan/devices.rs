@@ -83,7 +83,7 @@ fn devices<'a>(on: &'a Node, plan: &'a Plan, id: usize) -> impl Iterator<Item = 
         .filter_map(|at| all.get(at as usize))
 }
 
-/// What an outer step's berth wrote (`names::DEVICES` of the plugin).
+/// The variable with the devices of an outer step (`names::DEVICES` of the plugin).
 const MARK: &str = "BERTH_DEVICES";
 
 /// Each task's variables on one node.

@@ -1,7 +1,7 @@
 //! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
 //! script gets, and how to plan each srun of the script.
 //!
-//! What a job gets in words: its nodes, and each step of its script.
+//! A planned job as text: its nodes, and each step of its script.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -185,7 +185,7 @@ impl Node {
         self.tasks.iter().any(|row| !row.as_planned)
     }
 
-    /// Looks each task up in this host's machine; where that is not to be had, only CPUs are told.
+    /// Finds the cores of each task in this host's machine. If the machine is not known, the report shows CPUs alone.
     fn locate(&mut self, args: &ReportArgs) {
         let Ok(found) = discover(&Source::Live) else {
             return;

@@ -250,7 +250,7 @@ pub(super) fn granted(
             memory: Memory::PerNode(0),
         },
     };
-    // What the job's command passes on stands in the variables, and they are in the request.
+    // Options that sbatch passes on by variables are in the request already.
     let passed = LineOptions::default();
     let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
     let made = nodes::Made {

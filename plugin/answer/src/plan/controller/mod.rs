@@ -226,7 +226,7 @@ fn needed(
     ))
 }
 
-/// What slurmctld gives a job.
+/// The nodes and cores that slurmctld gives a job.
 pub(super) struct OnlyJob {
     pub line: Arc<JobLine>,
     /// The tasks of its record.
