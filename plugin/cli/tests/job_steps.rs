@@ -147,6 +147,32 @@ fn values_that_the_script_puts_together_are_known() {
     );
 }
 
+#[test]
+fn a_value_of_one_branch_is_not_known_behind_it() {
+    let folder = folder(
+        "N=1\nif test -d /scratch; then\n N=2\n srun -c2 -n$N ./a\nelse\n N=3\n srun -c2 -n$N ./b\nfi\n\
+         srun -c2 -n$N ./c\nN=4\nsrun -c2 -n$N ./d\ntest -d /scratch && N=1\nsrun -c2 -n$N ./e\n\
+         N=2 && srun -c2 -n$N ./f\nsrun -c2 -n$N ./g\nif true; then N=1 srun -c2 -n4 ./h; fi\n\
+         srun -c2 -n$N ./i\nN=3\ncase $1 in\na) N=1; srun -c2 -n$N ./j;;\nb) srun -c2 -n$N ./k;;\nesac\n",
+    );
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    let unknown = "not-planned --ntasks has a value that only the job knows";
+    let expected = [
+        "18 planned 0-1 2-3",
+        "21 planned 0-1 2-3 4-5",
+        &format!("23 {unknown}"),
+        "25 planned 0-1 2-3 4-5 6-7",
+        &format!("27 {unknown}"),
+        "28 planned 0-1 2-3",
+        "29 planned 0-1 2-3",
+        "30 planned 0-1 2-3 4-5 6-7",
+        "31 planned 0-1 2-3",
+        "34 planned 0-1",
+        &format!("35 {unknown}"),
+    ];
+    assert_eq!(steps(&done)[4..], expected, "{}", done.stderr);
+}
+
 /// sbatch sets them from the options of the job.
 #[test]
 fn the_jobs_own_variables_are_known() {

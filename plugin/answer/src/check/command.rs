@@ -1,6 +1,7 @@
 //! One command of a script with the places of its words, and the changes that can be made to it.
 
 use berth_srun::line::{LineOption, Trouble, read};
+use berth_srun::options::{Lookup, Takes, long, nearest};
 use berth_srun::{Line, Program};
 
 use super::finding::{Edit, Repair, replaced};
@@ -168,4 +169,23 @@ pub(crate) fn without(text: &[u8], word: &Word) -> Option<Edit> {
         range: start..word.range.end,
         text: String::new(),
     })
+}
+
+/// Cuts a line behind an option that the table does not have, if a word may be its value or the
+/// program: what follows is not known. If the nearest option has a value, the word is meant as one.
+pub(super) fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
+    let program = kind.program();
+    let guessed = |given: &LineOption| {
+        let near = || nearest(&given.name, program, release);
+        let row = || match long(program, Some(release), near()?) {
+            Lookup::Option(row) => Some(row.takes()),
+            _ => None,
+        };
+        let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+        is_guess && row() != Some(Takes::Value)
+    };
+    if let Some(at) = line.options.iter().position(guessed) {
+        line.options.truncate(at + 1);
+        line.own_words = line.options.last().map_or(0, |given| given.words.end);
+    }
 }

@@ -7,15 +7,17 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use berth_srun::Line;
-use berth_srun::line::{LineOption, Trouble, read};
-use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
+use berth_srun::line::read;
+use berth_srun::options::Command as Program;
 
-use super::command::{Command, Kind};
+use super::command::{Command, Kind, certain};
 use super::finding::{Foreign, System};
 use super::place::Surroundings;
-use super::variables::{Expanded, Variable, Variables, with_variables, words_of};
+use super::variables::{Blocks, Expanded, Variable, Variables, with_variables, words_of};
 use crate::lines::base;
-use crate::shell::{Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan};
+use crate::shell::{
+    Commands, Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan,
+};
 use crate::text::has_word;
 
 /// What a script is to the one around it.
@@ -99,6 +101,7 @@ pub(super) struct Reader<'a> {
     pub depth: u32,
     pub found: Script,
     pub variables: Variables,
+    blocks: Blocks,
     pub documents: Vec<Document>,
     /// Files that the script writes: the here-document that is the whole file, if that is known.
     pub written: BTreeMap<String, Option<usize>>,
@@ -129,6 +132,7 @@ impl<'a> Reader<'a> {
                     Some((name.into(), value))
                 })
                 .collect(),
+            blocks: Blocks::default(),
             documents: Vec::new(),
             written: BTreeMap::new(),
             piped: None,
@@ -138,17 +142,25 @@ impl<'a> Reader<'a> {
 
     pub(super) fn read(mut self) -> Script {
         let text = Rc::clone(&self.found.text);
-        let commands = scan(&text);
-        self.documents = commands.documents;
+        let mut commands = scan(&text);
+        self.documents = std::mem::take(&mut commands.documents);
         let first = commands.commands.first().and_then(|one| one.words.first());
         self.found.first_command = first.map(|word| word.range.start);
         self.found.unclosed = commands.unclosed;
         self.slurm_directives();
         self.comments(&commands.comments);
-        for simple in &commands.commands {
+        self.commands(&commands);
+        self.found
+    }
+
+    fn commands(&mut self, found: &Commands) {
+        let outer = std::mem::take(&mut self.blocks);
+        for simple in &found.commands {
+            self.blocks
+                .enter(simple.block, &found.blocks, &mut self.variables);
             self.simple(simple);
         }
-        self.found
+        self.blocks = outer;
     }
 
     pub(super) fn command(
@@ -194,6 +206,7 @@ impl<'a> Reader<'a> {
             if exports {
                 for word in rest {
                     self.assign(simple, word);
+                    self.set(&word.text, |_| {});
                 }
                 return;
             }
@@ -206,10 +219,8 @@ impl<'a> Reader<'a> {
         let Some((first, rest)) = words.split_first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
-            let set = simple.words.iter().filter_map(|word| assigned(&word.text));
-            for (name, _, _) in set {
-                let variable = self.variables.get_mut(name);
-                variable.into_iter().for_each(|one| one.end = None);
+            for word in &simple.words {
+                self.set(&word.text, |variable| variable.end = None);
             }
             return;
         };
@@ -236,7 +247,7 @@ impl<'a> Reader<'a> {
         };
         let before = self.variables.get(name).filter(|_| appends);
         // A loop's body runs several times, and a branch perhaps never.
-        let is_fixed = !simple.is_nested || !(appends || word.is_computed);
+        let is_fixed = simple.block == 0 || !(appends || word.is_computed);
         let new = match word.is_computed {
             _ if !is_fixed => Expanded::computed(value),
             true => with_variables(value, &self.variables),
@@ -258,6 +269,14 @@ impl<'a> Reader<'a> {
         true
     }
 
+    /// An assignment holds for the commands behind it too.
+    fn set(&mut self, text: &str, change: impl Fn(&mut Variable)) {
+        if let Some((name, _, _)) = assigned(text) {
+            self.variables.get_mut(name).into_iter().for_each(change);
+            self.blocks.set(name.into());
+        }
+    }
+
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
         let kind = match base(&name.text) {
             "srun" => Kind::Srun,
@@ -277,6 +296,7 @@ impl<'a> Reader<'a> {
             "unset" | "unsetenv" => {
                 for word in rest {
                     self.variables.remove(&word.text);
+                    self.blocks.set(word.text.clone());
                 }
                 return;
             }
@@ -303,6 +323,7 @@ impl<'a> Reader<'a> {
                 end: None,
             };
             self.variables.insert(name.text.clone(), value);
+            self.blocks.set(name.text.clone());
         }
     }
 
@@ -331,13 +352,14 @@ impl<'a> Reader<'a> {
         }
         match (wrapped, runs.split_first()) {
             (Some((at, text)), _) => {
-                for mut command in scan(text.as_bytes()).commands {
+                let mut wrapped = scan(text.as_bytes());
+                for command in &mut wrapped.commands {
                     command.line = simple.line;
                     for word in &mut command.words {
                         word.range = word.range.start + at..word.range.end + at;
                     }
-                    self.simple(&command);
                 }
+                self.commands(&wrapped);
             }
             (None, Some((name, rest))) => self.program(simple, name, rest, input),
             // salloc starts the user's shell.
@@ -356,25 +378,6 @@ impl<'a> Reader<'a> {
         let is_whole = bytes.first() == Some(&quote) && !bytes.get(1..end)?.contains(&quote);
         let is_open = is_whole || start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
         (is_same && is_open).then(|| (word.range.start + start, value.into()))
-    }
-}
-
-/// Cuts a line behind an option that the table does not have, if a word may be its value or the
-/// program: what follows is not known. If the nearest option has a value, the word is meant as one.
-fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind) {
-    let program = kind.program();
-    let guessed = |given: &LineOption| {
-        let near = || nearest(&given.name, program, release);
-        let row = || match long(program, Some(release), near()?) {
-            Lookup::Option(row) => Some(row.takes()),
-            _ => None,
-        };
-        let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
-        is_guess && row() != Some(Takes::Value)
-    };
-    if let Some(at) = line.options.iter().position(guessed) {
-        line.options.truncate(at + 1);
-        line.own_words = line.options.last().map_or(0, |given| given.words.end);
     }
 }
 

@@ -21,6 +21,48 @@ pub(crate) struct Variable {
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
 
+/// The blocks around the current command, the outermost first: each with its number, and the variables that were set in it.
+#[derive(Default)]
+pub(crate) struct Blocks(Vec<(usize, Vec<String>)>);
+
+impl Blocks {
+    /// The next command stands in `block`. A block that it is not in may have run or not, so what the variables hold that
+    /// were set there is known only when the script runs. `around` gives the block around each.
+    pub(crate) fn enter(&mut self, block: usize, around: &[usize], variables: &mut Variables) {
+        let (mut entered, mut at) = (Vec::new(), block);
+        while at != 0 && !self.holds(at) {
+            entered.push((at, Vec::new()));
+            at = around.get(at).copied().unwrap_or(0);
+        }
+        while let Some((_, names)) = self.0.pop_if(|(last, _)| *last != at) {
+            for name in names {
+                let unknown = Variable {
+                    value: format!("${name}").into(),
+                    is_computed: true,
+                    end: None,
+                };
+                variables.insert(name.clone(), unknown);
+                self.set(name);
+            }
+        }
+        self.0.extend(entered.into_iter().rev());
+    }
+
+    /// A variable is set, or taken away, by the current command.
+    pub(crate) fn set(&mut self, name: String) {
+        if let Some((_, names)) = self.0.last_mut() {
+            names.push(name);
+        }
+    }
+
+    /// Whether the block is around the last command. A block's number is larger than those of the blocks around it.
+    fn holds(&self, block: usize) -> bool {
+        self.0
+            .binary_search_by_key(&block, |(number, _)| *number)
+            .is_ok()
+    }
+}
+
 /// Bytes of a value that is put together: a mask for each of 256 tasks on 512 CPUs. A variable that holds itself twice
 /// doubles with each line of a script.
 const LONGEST: usize = 32 << 10;

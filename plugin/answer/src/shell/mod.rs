@@ -41,8 +41,9 @@ pub struct Simple {
     pub in_background: bool,
     /// The number of loops around it.
     pub loops: usize,
-    /// Whether it stands in a function, a group, a condition or a branch.
-    pub is_nested: bool,
+    /// The block that it stands in: a function, a group, a branch, a loop, or what follows `&&` or `||`; 0 for the script
+    /// itself.
+    pub block: usize,
     /// The here-document that it reads, by its position among all.
     pub input: Option<usize>,
     /// The files that its output goes to.
@@ -87,6 +88,8 @@ pub struct Commands {
     pub commands: Vec<Simple>,
     /// Where comments begin.
     pub comments: Vec<usize>,
+    /// For each block the one around it, whose number is smaller.
+    pub blocks: Vec<usize>,
     /// Its here-documents.
     pub documents: Vec<Document>,
     /// What is not closed; the commands after its beginning are not read.

@@ -15,6 +15,7 @@ pub fn scan(text: &[u8]) -> Commands {
     Commands {
         commands: scanner.found,
         comments: scanner.comments,
+        blocks: scanner.blocks,
         documents: scanner.bodies,
         unclosed: scanner.unclosed,
     }
@@ -58,7 +59,12 @@ pub(super) struct Scanner<'a> {
     comments: Vec<usize>,
     words: Vec<Word>,
     state: State,
-    open: Vec<Open>,
+    /// What is open, each with its block.
+    open: Vec<(Open, usize)>,
+    /// For each block the one around it.
+    blocks: Vec<usize>,
+    /// The block of what follows `&&` or `||` up to the end of the list.
+    condition: Option<usize>,
     /// Here-documents that begin after this line: the word that ends each, where it stands, and the
     /// position of the document in `bodies`.
     pub documents: Vec<(Word, usize)>,
@@ -81,6 +87,7 @@ impl<'a> Scanner<'a> {
             at,
             depth,
             line: (0, 1),
+            blocks: vec![0],
             ..Self::default()
         }
     }
@@ -134,19 +141,20 @@ impl<'a> Scanner<'a> {
     fn newline(&mut self) {
         self.at += 1;
         self.end(false);
-        self.since = self.found.len();
+        self.begin_list();
         self.documents();
     }
 
     fn semicolon(&mut self) {
         self.end(false);
-        self.since = self.found.len();
+        self.begin_list();
         let is_branch_end = matches!(self.peek_at(1), Some(b';' | b'&'));
         while matches!(self.peek(), Some(b';')) || (is_branch_end && self.peek() == Some(b'&')) {
             self.at += 1;
         }
-        if let (true, Some(Open::Case(pattern))) = (is_branch_end, self.open.last_mut()) {
+        if let (true, Some((Open::Case(pattern), _))) = (is_branch_end, self.open.last_mut()) {
             *pattern = true;
+            self.next_branch();
         }
     }
 
@@ -155,6 +163,7 @@ impl<'a> Scanner<'a> {
             Some(b'&') => {
                 self.at += 2;
                 self.end(false);
+                self.begin_condition();
             }
             Some(b'>') => {
                 self.at += 1;
@@ -163,19 +172,22 @@ impl<'a> Scanner<'a> {
             _ => {
                 self.at += 1;
                 self.end(true);
-                self.since = self.found.len();
+                self.begin_list();
             }
         }
     }
 
     fn pipe(&mut self) {
-        let is_pattern = matches!(self.open.last(), Some(Open::Case(true)));
-        self.at += 1 + usize::from(matches!(self.peek_at(1), Some(b'|' | b'&')));
-        match is_pattern {
+        let next = self.peek_at(1);
+        self.at += 1 + usize::from(matches!(next, Some(b'|' | b'&')));
+        match self.is_pattern() {
             true => self.words.clear(),
             false => {
                 let before = self.found.len();
                 self.end(false);
+                if next == Some(b'|') {
+                    return self.begin_condition();
+                }
                 let ended = self.found.iter_mut().skip(before);
                 ended.for_each(|command| command.is_piped = true);
             }
@@ -193,7 +205,7 @@ impl<'a> Scanner<'a> {
             return;
         }
         self.at += 1;
-        if matches!(self.open.last(), Some(Open::Case(true))) {
+        if self.is_pattern() {
             return;
         }
         if self.words.len() <= 1 && self.peek() == Some(b')') {
@@ -204,20 +216,20 @@ impl<'a> Scanner<'a> {
             return;
         }
         self.end(false);
-        self.open.push(Open::Group);
+        self.push_open(Open::Group);
     }
 
     /// A closing bracket; whether it is no one's.
     fn closing(&mut self) -> bool {
-        if let Some(Open::Case(pattern @ true)) = self.open.last_mut() {
+        if let Some((Open::Case(pattern @ true), _)) = self.open.last_mut() {
             *pattern = false;
             self.words.clear();
             self.state = State::Start;
             return false;
         }
         self.end(false);
-        self.since = self.found.len();
-        match self.open.iter().rposition(|open| *open == Open::Group) {
+        self.begin_list();
+        match self.open.iter().rposition(|(open, _)| *open == Open::Group) {
             Some(at) => {
                 self.open.truncate(at);
                 // What stands behind it belongs to the group.
@@ -245,7 +257,7 @@ impl<'a> Scanner<'a> {
             State::Start if word.is_plain && !word.is_computed => self.first(word),
             State::CaseWord => {
                 if word.text == "in" {
-                    self.open.push(Open::Case(true));
+                    self.push_open(Open::Case(true));
                     self.state = State::Start;
                 }
             }
@@ -262,15 +274,14 @@ impl<'a> Scanner<'a> {
 
     /// A word at a command's place, which may only structure the script.
     fn first(&mut self, word: Word) {
-        let is_pattern = matches!(self.open.last(), Some(Open::Case(true)));
-        if is_pattern && word.text != "esac" {
+        if self.is_pattern() && word.text != "esac" {
             return self.push(word);
         }
         match word.text.as_str() {
-            "then" | "elif" | "else" | "while" | "until" | "!" | "time" | "coproc" => {}
-            "if" => self.open.push(Open::Branch),
-            "{" => self.open.push(Open::Branch),
-            "do" => self.open.push(Open::Loop),
+            "then" | "while" | "until" | "!" | "time" | "coproc" => {}
+            "elif" | "else" => self.next_branch(),
+            "if" | "{" => self.push_open(Open::Branch),
+            "do" => self.push_open(Open::Loop),
             "fi" | "}" => self.close(|open| open == Open::Branch),
             "done" => self.close(|open| open == Open::Loop),
             "esac" => self.close(|open| matches!(open, Open::Case(_))),
@@ -286,8 +297,49 @@ impl<'a> Scanner<'a> {
         self.since = self.found.len();
     }
 
+    fn is_pattern(&self) -> bool {
+        matches!(self.open.last(), Some((Open::Case(true), _)))
+    }
+
+    /// The block of the current place.
+    fn block(&self) -> usize {
+        let open = self.open.last().map(|(_, block)| *block);
+        self.condition.or(open).unwrap_or(0)
+    }
+
+    fn new_block(&mut self, around: usize) -> usize {
+        self.blocks.push(around);
+        self.blocks.len() - 1
+    }
+
+    fn push_open(&mut self, open: Open) {
+        let block = self.new_block(self.block());
+        self.open.push((open, block));
+        self.condition = None;
+    }
+
+    /// Another branch of what is open begins.
+    fn next_branch(&mut self) {
+        let before = self.open.last().map_or(0, |(_, block)| *block);
+        let around = self.blocks.get(before).copied().unwrap_or(0);
+        let block = self.new_block(around);
+        if let Some((_, last)) = self.open.last_mut() {
+            *last = block;
+        }
+    }
+
+    fn begin_list(&mut self) {
+        self.since = self.found.len();
+        self.condition = None;
+    }
+
+    /// What follows may not run.
+    fn begin_condition(&mut self) {
+        self.condition = Some(self.new_block(self.block()));
+    }
+
     fn close(&mut self, is_it: impl Fn(Open) -> bool) {
-        if let Some(at) = self.open.iter().rposition(|open| is_it(*open)) {
+        if let Some(at) = self.open.iter().rposition(|(open, _)| is_it(*open)) {
             self.open.truncate(at);
         }
         // What stands behind it belongs to the whole.
@@ -321,8 +373,12 @@ impl<'a> Scanner<'a> {
             self.found.push(Simple {
                 line: line + more,
                 words,
-                loops: self.open.iter().filter(|open| **open == Open::Loop).count(),
-                is_nested: !self.open.is_empty(),
+                loops: self
+                    .open
+                    .iter()
+                    .filter(|(open, _)| *open == Open::Loop)
+                    .count(),
+                block: self.block(),
                 input,
                 outputs,
                 ..Simple::default()

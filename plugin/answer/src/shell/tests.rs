@@ -116,7 +116,7 @@ fn the_background_loops_and_groups() {
     };
     assert_eq!(of(|one| one.in_background), "abcefg");
     assert_eq!(of(|one| one.loops > 0), "e");
-    assert_eq!(of(|one| one.is_nested), "ehi");
+    assert_eq!(of(|one| one.block > 0), "eghi");
     let lines: Vec<_> = found.iter().map(|one| one.line).collect();
     assert_eq!(lines, [1, 1, 1, 1, 1, 2, 3, 3, 4, 4]);
 }

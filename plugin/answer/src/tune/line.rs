@@ -203,7 +203,7 @@ fn plain_words(line: &str) -> Result<Vec<String>, String> {
         [one] => {
             let texts = one.words.iter().map(|word| &word.text);
             let is_known = |word: &Word| !word.is_computed && !word.may_split;
-            let is_simple = one.outputs.is_empty() && !one.in_background && !one.is_nested;
+            let is_simple = one.outputs.is_empty() && !one.in_background && one.block == 0;
             is_simple && texts.eq(&words) && one.words.iter().all(is_known)
         }
         _ => false,
