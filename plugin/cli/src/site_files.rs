@@ -28,7 +28,7 @@ pub(crate) struct SiteFile<T> {
 impl<T> SiteFile<T> {
     /// Whether this user may not read it.
     pub(crate) fn is_roots(&self) -> bool {
-        use berth_host::trusted_file::ReadError::Unreadable;
+        use berth_host::trust::ReadError::Unreadable;
         matches!(self.found, Err(FileError::File(_, _, Unreadable { .. })))
     }
 }

@@ -1,14 +1,15 @@
 //! Sets in the kernel which CPUs a process may use, and reads back the CPUs that it has.
 //! In: a process id, a set of any width. Out: nothing, or a set, or an error.
 //! Raw system calls: the C library's `cpu_set_t` ends at 1024 CPUs.
+//! A process that runs is bound thread by thread; a thread that is made meanwhile has its maker's CPUs, so the list is
+//! read until nothing is left to do. A task can also be made nice beside others.
 
-use std::fmt;
-use std::io;
 use std::mem::{MaybeUninit, size_of_val};
+use std::{fmt, fs, io};
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::{CpuId, CpuSet};
-use libc::pid_t;
+use libc::{c_int, pid_t};
 
 use crate::kernel_text;
 
@@ -186,4 +187,136 @@ pub fn affinity_from_status(pid: pid_t) -> io::Result<CpuSet> {
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
         .and_then(|list| CpuSet::from_list(list).ok())
         .ok_or_else(|| io::Error::other(format!("/proc/{pid}/status has no list of CPUs")))
+}
+
+/// Threads beyond this number are left alone: a user's process may make as many as it likes.
+const MOST: usize = 4096;
+/// The most times that the list is read: a process that makes threads all the time is not followed for ever.
+const ROUNDS: u32 = 4;
+
+/// Binds every thread of a process to a set of CPUs; with `had` only those that have exactly these CPUs now.
+/// Threads that end meanwhile do not count.
+///
+/// # Errors
+/// [`AffinityError`] of the first thread that the kernel refuses to bind.
+pub fn bind_threads(pid: pid_t, cpus: &CpuSet, had: Option<&CpuSet>) -> Result<(), AffinityError> {
+    for _ in 0..ROUNDS {
+        let mut is_done = true;
+        for thread in threads(pid) {
+            let bound = bind(thread, cpus, had);
+            match bound {
+                Ok(was_bound) => is_done &= !was_bound,
+                Err(why) if why.is_gone() => {}
+                Err(why) => return Err(why),
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Binds one thread, unless there is no need.
+fn bind(thread: pid_t, cpus: &CpuSet, had: Option<&CpuSet>) -> Result<bool, AffinityError> {
+    let now = affinity_of(thread)?;
+    if now == *cpus || had.is_some_and(|had| now != *had) {
+        return Ok(false);
+    }
+    set_affinity(thread, cpus)?;
+    Ok(true)
+}
+
+/// The threads of a process, its first one if they cannot be listed.
+pub(crate) fn threads(pid: pid_t) -> Vec<pid_t> {
+    listed(pid, MOST).unwrap_or_else(|_| vec![pid])
+}
+
+/// At most so many threads of a process.
+pub(crate) fn listed(pid: pid_t, most: usize) -> io::Result<Vec<pid_t>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(numbers.take(most).collect())
+}
+
+/// The least that the kernel gives a task, 1/68 of what it gives one at the usual priority.
+const NICEST: c_int = 19;
+
+/// Makes a task the nicest one. It cannot take that back.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn set_nicest(pid: pid_t) -> io::Result<()> {
+    let id = libc::id_t::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: it takes three numbers and touches no memory of ours.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, id, NICEST) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn the_threads_that_have_some_cpus_get_others() {
+        let own = std::process::id() as pid_t;
+        let all = affinity_of(0).unwrap();
+        let Some(first) = all.iter().next().filter(|_| all.count() > 1) else {
+            return;
+        };
+        let one: CpuSet = std::iter::once(first).collect();
+        let rest = all.difference(&one);
+        // A thread on one CPU, and another one on the others: only the former is moved.
+        let begin = |cpus: CpuSet| {
+            let ((tell, told), (end, ended)) = (channel(), channel::<()>());
+            let thread = std::thread::spawn(move || {
+                set_affinity(0, &cpus).unwrap();
+                // SAFETY: it only returns the thread's number.
+                tell.send(unsafe { libc::gettid() }).unwrap();
+                let _ = ended.recv();
+            });
+            (told.recv().unwrap(), end, thread)
+        };
+        let (held, free) = (begin(one.clone()), begin(rest.clone()));
+        bind_threads(own, &all, Some(&one)).unwrap();
+        let found = [held.0, free.0].map(|thread| affinity_of(thread).unwrap());
+        assert_eq!(found, [all, rest]);
+        for (_, end, thread) in [held, free] {
+            drop(end);
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_no_failure() {
+        let beyond = 4_194_305;
+        let one = CpuSet::from_list("0").unwrap();
+        assert_eq!(bind_threads(beyond, &one, None), Ok(()));
+    }
+}
+
+#[cfg(test)]
+mod nice_tests {
+    use super::*;
+
+    #[test]
+    fn a_waiting_child_becomes_the_nicest() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id() as pid_t;
+        set_nicest(pid).unwrap();
+        // The sixteenth field behind the name.
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let nice = stat.rsplit(')').next().unwrap().split_whitespace().nth(16);
+        assert_eq!(nice, Some("19"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(set_nicest(pid).is_err());
+    }
 }

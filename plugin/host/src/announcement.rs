@@ -8,7 +8,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::atomic_file;
 use crate::state::StateDir;
-use crate::trusted_file::{self, ReadError};
+use crate::trust::{self, ReadError};
 
 /// Its name in the state directory.
 pub const NAME: &str = "slurmd.json";
@@ -43,7 +43,7 @@ pub enum AnnouncementError {
 /// # Errors
 /// No such file, one that others could have written, or one that another release wrote otherwise.
 pub fn read(dir: &StateDir) -> Result<Announcement, AnnouncementError> {
-    let text = trusted_file::read(&dir.path().join(NAME), MOST)?;
+    let text = trust::read(&dir.path().join(NAME), MOST)?;
     Ok(serde_json::from_slice(&text)?)
 }
 

@@ -13,7 +13,7 @@ use crate::machine_json;
 pub use crate::machine_json::{FormatError, MachineFile, devices_from_json, devices_to_json};
 use crate::online::Proof;
 use crate::trust::TrustError;
-use crate::trusted_file::{self, ReadError};
+use crate::trust::{self, ReadError};
 
 /// Its name in the state directory.
 pub const NAME: &str = "machine.json";
@@ -151,7 +151,7 @@ pub fn write(path: &Path, file: &MachineFile) -> Result<(), MachineFileError> {
 /// # Errors
 /// [`MachineFileError`]: each says what to do.
 pub fn read(path: &Path) -> Result<MachineFile, MachineFileError> {
-    let bytes = trusted_file::read(path, MAX_SIZE).map_err(|why| match why {
+    let bytes = trust::read(path, MAX_SIZE).map_err(|why| match why {
         ReadError::Absent(path) => MachineFileError::Absent(path),
         ReadError::Untrusted(why) => why.into(),
         ReadError::TooLarge { path, .. } => MachineFileError::TooLarge(path),

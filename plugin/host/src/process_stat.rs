@@ -2,12 +2,11 @@
 //! and is a zombie then, as a process is that has ended; so the others are asked too.
 //! In: a number. Out: a state and a start time, or a thread that lives.
 
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 use libc::pid_t;
 
-use crate::threads::threads;
+use crate::affinity::threads;
 
 /// A process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

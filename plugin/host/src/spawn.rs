@@ -1,12 +1,15 @@
 //! Starts one program as slurmd must start it: with a clean environment, no input, its
 //! error output in a pipe, default signals, and a process group of its own.
 //! In: path and arguments. Out: its process id and the pipe's reading end.
+//! A child of slurmd has files by accident: slurmd makes the pipes to its slurmstepds without close-on-exec
+//! (`_forkexec_slurmstepd`) and closes them in its own children; in ours they would keep a launch waiting for the end
+//! of a slurmstepd that has died. So they are closed here.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::{fs, io};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -14,8 +17,6 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, pipe2};
-
-use crate::inherited;
 
 /// A running program; the holder of this value must wait for it.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ fn attributes() -> Result<PosixSpawnAttr, Errno> {
 fn environment() -> Vec<CString> {
     std::env::vars_os()
         .filter(|(name, _)| name == "PATH" || name.as_bytes().starts_with(b"HWLOC_"))
-        .chain([(inherited::VARIABLE.into(), "1".into())])
+        .chain([(CLOSE_INHERITED.into(), "1".into())])
         .filter_map(|(name, value)| {
             let mut entry: OsString = name;
             entry.push("=");
@@ -97,4 +98,82 @@ fn environment() -> Vec<CString> {
 
 fn c_string(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(io::Error::other)
+}
+
+/// The variable that tells the child to close them. An older command does not know it and keeps them.
+pub const CLOSE_INHERITED: &str = "BERTH_CLOSE_INHERITED";
+/// The first one after input, output and error output.
+const FIRST: RawFd = 3;
+
+/// Closes all files but the first three, if slurmd has started this program. To be called before the program opens
+/// anything.
+pub fn close_inherited() {
+    if std::env::var_os(CLOSE_INHERITED).is_none() {
+        return;
+    }
+    // SAFETY: nothing of this process is open yet, as the caller promises, so no owner loses a file.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, 0) };
+    if done != 0 {
+        close_each();
+    }
+}
+
+/// For kernels before 5.9.
+fn close_each() {
+    let Ok(listed) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let number = |name: std::ffi::OsString| name.to_str()?.parse::<RawFd>().ok();
+    // The folder itself is closed by then, and its number may be closed once more.
+    let open: Vec<RawFd> = listed
+        .flatten()
+        .filter_map(|one| number(one.file_name()))
+        .collect();
+    for file in open.into_iter().filter(|file| *file >= FIRST) {
+        // SAFETY: as above.
+        unsafe { libc::close(file) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Fails in another process if a file that it has inherited stays open.
+    #[test]
+    fn in_a_child() {
+        let ways: [(&str, fn()); 2] = [("close", close_inherited), ("each", close_each)];
+        let requested = std::env::var("BERTH_TEST_WAY");
+        if let Some((_, way)) = ways
+            .iter()
+            .find(|(name, _)| requested.as_deref() == Ok(name))
+        {
+            way();
+            // SAFETY: it asks about a number.
+            let is_open = unsafe { libc::fcntl(9, libc::F_GETFD) } >= 0;
+            assert!(!is_open);
+        }
+    }
+
+    #[test]
+    fn slurmds_pipes_are_closed_and_nobody_elses() {
+        let program = std::env::current_exe().unwrap();
+        let ends = |way: &str, variable: Option<&str>| {
+            let mut child = Command::new("sh");
+            let line = "exec \"$0\" --exact spawn::tests::in_a_child --nocapture 9</dev/null";
+            child
+                .args(["-c", line])
+                .arg(&program)
+                .env("BERTH_TEST_WAY", way);
+            child
+                .env_remove(CLOSE_INHERITED)
+                .envs(variable.map(|name| (name, "1")));
+            child.output().unwrap().status.code()
+        };
+        assert_eq!(ends("close", Some(CLOSE_INHERITED)), Some(0));
+        assert_eq!(ends("each", Some(CLOSE_INHERITED)), Some(0));
+        assert_eq!(ends("close", None), Some(101), "a user's own");
+    }
 }

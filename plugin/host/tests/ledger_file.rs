@@ -8,10 +8,9 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, look, public};
+use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, look, queries};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{CpuSet, Machine, Numbering, SocketKind};
-
 use ledger_node::{Node, PATIENCE, add, entry, hold, live, node};
 
 fn file(node: &Node, name: &str) -> PathBuf {
@@ -146,8 +145,8 @@ fn everybody_reads_how_full_the_node_is() {
     let mut batch = entry(1, "0-1");
     batch.kind = Kind::Batch;
     add(&ledger, batch);
-    public::publish(&ledger, &node.dir, &machine, SocketKind::Package).unwrap();
-    let path = node.dir.path().join(public::NAME);
+    queries::publish(&ledger, &node.dir, &machine, SocketKind::Package).unwrap();
+    let path = node.dir.path().join(queries::NAME);
     let text = fs::read_to_string(&path).unwrap();
     let lines =
         "m_topology=SCCSCC\nm_topology_inuse=sccSCC\nm_socket=2\nm_core=4\nm_thread=4\nsteps=2\n";
@@ -169,11 +168,11 @@ fn the_public_file_is_never_older_than_the_last_who_wrote() {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
                     add(&ledger, entry);
-                    public::publish(&ledger, dir, machine, SocketKind::Package).unwrap();
+                    queries::publish(&ledger, dir, machine, SocketKind::Package).unwrap();
                 }
             });
         }
     });
-    let text = fs::read_to_string(node.dir.path().join(public::NAME)).unwrap();
+    let text = fs::read_to_string(node.dir.path().join(queries::NAME)).unwrap();
     assert!(text.contains("steps=100\n"), "{text}");
 }

@@ -1,7 +1,7 @@
 //! A task tells the kernel its NUMA nodes between fork and exec and reads them back.
 //! Needs one NUMA node, which every machine has.
 
-use berth_host::mempolicy::{Kind, Nodes, WORDS, allowed, is_available, policy, set_policy};
+use berth_host::memory::{Kind, Nodes, WORDS, allowed, is_available, policy, set_policy};
 
 /// Runs `work` in a forked child, which makes system calls only; its number comes back.
 fn in_child(work: impl FnOnce() -> u8) -> i32 {

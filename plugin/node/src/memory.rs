@@ -8,7 +8,7 @@ use std::thread;
 use berth_host::cgroup::members::processes;
 use berth_host::cgroup::{Fence, Folder, Mounts, Place, Version};
 use berth_host::ledger::Entry;
-use berth_host::migrate::{free_bytes, migrate};
+use berth_host::memory::{free_bytes, migrate};
 use berth_placement::request::cpuset::Attribute;
 use berth_placement::strategy::cpuset::memory_nodes;
 use berth_placement::{CpuSet, NodeSet};

@@ -1,15 +1,14 @@
 //! The state folder of one slurmd: its machine, its ledger, and the cpusets in it.
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use berth_host::cgroup::Place;
-use berth_host::ledger::{Entry, NAME, ServiceLife, Session, public};
+use berth_host::ledger::{Entry, NAME, ServiceLife, Session, queries};
 use berth_host::{Ledger, LedgerError, StateDir, announcement, machine_file};
-use berth_placement::{CpuSet, Rules, SocketKind};
+use berth_placement::{CpuSet, Node, Rules, SocketKind};
 
 use crate::cpuset::{Tracked, Work};
 use crate::group::{Group, Unit};
@@ -22,12 +21,12 @@ use crate::turn::{is_elsewhere, let_go, put};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A node that is served.
-pub(crate) struct Node {
+pub(crate) struct ServedNode {
     dir: StateDir,
     ledger: Ledger,
     _life: ServiceLife,
     cgroups: Cgroups,
-    machine: Option<(SystemTime, berth_placement::Node)>,
+    machine: Option<(SystemTime, Node)>,
     cpusets: HashMap<Unit, Tracked>,
 }
 
@@ -40,7 +39,7 @@ pub(crate) struct Around<'a> {
     pub mover: &'a Mover,
 }
 
-impl Node {
+impl ServedNode {
     /// Serves a node from now on. Its folder has a ledger from its first launch with a cpuset on. None if another
     /// service serves it.
     ///
@@ -179,11 +178,7 @@ impl Node {
         }
         match machine_file::read(path) {
             Ok(file) => {
-                let node = berth_placement::Node::of(
-                    file.machine,
-                    SocketKind::default(),
-                    Rules::default(),
-                );
+                let node = Node::of(file.machine, SocketKind::default(), Rules::default());
                 self.machine = Some((changed, node));
             }
             Err(why) => log::warn!("{why}"),
@@ -198,7 +193,7 @@ impl Node {
         let Some(machine) = self.machine.as_ref().and_then(|(_, node)| node.machine()) else {
             return;
         };
-        if let Err(why) = public::publish(&self.ledger, &self.dir, machine, kind) {
+        if let Err(why) = queries::publish(&self.ledger, &self.dir, machine, kind) {
             log::debug!("{why}");
         }
     }

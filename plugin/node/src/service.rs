@@ -15,7 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::choice::online;
 use crate::memory::Mover;
-use crate::node::{self, Around, Node};
+use crate::node::{self, Around, ServedNode};
 use crate::node_state::Cgroups;
 
 /// A CPU that goes offline or comes back, and a node that is new, are seen within this time.
@@ -107,7 +107,7 @@ struct Service<'a> {
     signals: SignalFd,
     changes: Inotify,
     mover: Mover,
-    nodes: Vec<(String, Node)>,
+    nodes: Vec<(String, ServedNode)>,
 }
 
 impl<'a> Service<'a> {
@@ -149,7 +149,7 @@ impl<'a> Service<'a> {
                 continue;
             }
             let dir = StateDir::new(&self.options.base, &name)?;
-            match Node::serve(dir, &name, self.options.tops()?)? {
+            match ServedNode::serve(dir, &name, self.options.tops()?)? {
                 Some(node) => self.nodes.push((name, node)),
                 None => return Err(ServiceError::Served(name)),
             }

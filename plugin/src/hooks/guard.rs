@@ -1,6 +1,6 @@
-//! The guard around every entry point: no panic crosses into Slurm.
-//! slurmd hosts every job of the node. A bug of ours may cost a step its binding,
-//! but it must not end the daemon.
+//! The guard around every entry point: no panic crosses into Slurm. slurmd hosts every job of the node. A bug of ours
+//! may cost a step its binding, but it must not end the daemon. In a debug build a file that an environment variable
+//! names can plant panics, for the tests of the guards.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -64,7 +64,7 @@ fn run(_hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
 
 #[cfg(debug_assertions)]
 fn run(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
-    crate::hooks::plant::panic_if_planted(hook);
+    crate::hooks::guard::panic_if_planted(hook);
     work()
 }
 
@@ -97,4 +97,19 @@ fn text_of(payload: &dyn Any) -> &str {
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no text")
+}
+
+/// The variable that names the file. A test also looks for this word in a release build.
+const VARIABLE: &str = "BERTH_PLANTED_PANIC";
+
+/// Panics if the file names this hook.
+#[allow(clippy::panic, reason = "that is its purpose")]
+pub(crate) fn panic_if_planted(hook: &str) {
+    let Some(file) = std::env::var_os(VARIABLE) else {
+        return;
+    };
+    let named = std::fs::read(file).unwrap_or_default();
+    if named.trim_ascii() == hook.as_bytes() {
+        panic!("planted in {hook}");
+    }
 }

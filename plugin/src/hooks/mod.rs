@@ -2,8 +2,6 @@
 
 pub(crate) mod guard;
 pub(crate) mod identity;
-#[cfg(debug_assertions)]
-pub(crate) mod plant;
 pub(crate) mod register;
 pub(crate) mod spank;
 pub(crate) mod task;

@@ -7,8 +7,7 @@ use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
 use crate::step::cpuset_size;
-use crate::step::options::Own;
-use crate::step::routes::OVERLAP;
+use crate::step::own_options::{OVERLAP, Own};
 use crate::stepd::state::STATE;
 use crate::submit::option;
 

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
 use libc::c_int;
-use slurm_spank::{Context, OptionCache, init_spank_handle, spank_sys::spank_t};
+use slurm_spank::spank_sys::spank_t;
+use slurm_spank::{Context, OptionCache, init_spank_handle};
 use slurm_sys::SUCCESS;
 use slurm_sys::process::{Daemon, daemon};
 

@@ -10,7 +10,7 @@ use slurm_sys::SUCCESS;
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
 use crate::slurmd::{batch, launch, ready, refresh, shadow};
 use crate::stepd::state::STATE;
-use crate::stepd::{adopted, apply, in_task, node_facts, read};
+use crate::stepd::{adopted, bind_task, in_task, node_facts, read_handover};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -91,7 +91,9 @@ pub unsafe extern "C" fn task_p_slurmd_batch_request(request: *mut c_void) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
-    guard("task_p_pre_setuid", || unsafe { read::pre_setuid(record) })
+    guard("task_p_pre_setuid", || unsafe {
+        read_handover::pre_setuid(record)
+    })
 }
 
 /// slurmstepd of a job's extern step, for a process that it has adopted.
@@ -110,7 +112,7 @@ pub extern "C" fn task_p_add_pid(pid: pid_t) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn task_p_post_term(_record: *mut c_void, task: *mut c_void) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
-    guard("task_p_post_term", || unsafe { apply::ended(task) })
+    guard("task_p_post_term", || unsafe { bind_task::ended(task) })
 }
 
 /// slurmstepd, when the step's tasks have ended and before it reports that: its cores are free.
@@ -131,7 +133,7 @@ pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
 pub unsafe extern "C" fn task_p_set_affinity(record: *mut c_void, local_id: u32) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
     guard("task_p_set_affinity", || unsafe {
-        apply::hook(record, local_id)
+        bind_task::hook(record, local_id)
     })
 }
 
@@ -147,7 +149,7 @@ pub unsafe extern "C" fn task_p_pre_launch_priv(
 ) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
     guard("task_p_pre_launch_priv", || unsafe {
-        apply::hook(record, local_id)
+        bind_task::hook(record, local_id)
     })
 }
 

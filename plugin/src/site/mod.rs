@@ -1,6 +1,5 @@
 //! This process's knowledge of its node and of the administrator's wishes: settings, log, metrics.
 
-pub(crate) mod cgroups;
 #[cfg(test)]
 pub(crate) mod count_allocations;
 pub(crate) mod metrics;

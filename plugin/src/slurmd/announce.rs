@@ -4,9 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use berth_host::announcement;
 use berth_host::ledger::Process;
-use berth_host::online;
+use berth_host::{announcement, online};
 use berth_placement::{Node, SocketKind};
 use berth_site::SiteRules;
 use berth_site::announcement::Announcement;
@@ -15,7 +14,7 @@ use slurm_sys::{Layout, Slurm};
 use crate::site::node::state_dir;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::{complaints, cpusets, discovery, pools};
+use crate::slurmd::{complaints, cpuset, discovery, pool};
 use crate::step::convert;
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
@@ -120,10 +119,10 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     words.boot_id = online::boot_id().unwrap_or_default();
     let settings = settings::current();
     words.settings = settings_line(&settings);
-    words.set_cpusets(cpusets::FILE.in_force().as_deref());
-    words.cpusets_stamp = cpusets::FILE.stamp();
-    words.set_pools(pools::FILE.in_force().as_deref());
-    words.pools_stamp = pools::FILE.stamp();
+    words.set_cpusets(cpuset::FILE.in_force().as_deref());
+    words.cpusets_stamp = cpuset::FILE.stamp();
+    words.set_pools(pool::FILE.in_force().as_deref());
+    words.pools_stamp = pool::FILE.stamp();
     complaints::set_news(false);
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);
@@ -189,8 +188,8 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .as_ref()
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
-        pool_cpus: pools::most(node, settings.pool_reserve),
-        cpu_threads: pools::threads_of_cpu(node),
+        pool_cpus: pool::most(node, settings.pool_reserve),
+        cpu_threads: pool::threads_of_cpu(node),
         confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)

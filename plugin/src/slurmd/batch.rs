@@ -7,28 +7,24 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind as CoreKind;
+use berth_placement::request::grid_engine::Strategy;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
-use berth_placement::{
-    Binding, Claims, Confine, CpuBind, Node, PoolWish, Request, plan_batch,
-    request::grid_engine::Strategy,
-};
+use berth_placement::{Binding, Claims, Confine, CpuBind, Node, PoolWish, Request, plan_batch};
 use libc::c_int;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
+use crate::slurmd::cpuset::{self, CpusetOfStep};
 use crate::slurmd::launch::here;
-use crate::slurmd::step_cpuset::{self, CpusetOfStep};
-use crate::slurmd::stop::Stop;
+use crate::slurmd::refusal::Stop;
 use crate::slurmd::{host, key, pool, refresh, reserved};
-use crate::step::Step;
-use crate::step::convert;
 use crate::step::handover::{Handover, InPool, Outcome};
-use crate::step::options::Own;
+use crate::step::own_options::{self, Own};
 use crate::step::seal::StepIdentity;
-use crate::step::{names, routes};
+use crate::step::{Step, convert, names};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -115,7 +111,7 @@ fn cpuset(
     (settings, node_name): (&Settings, &str),
     ask: &mut Request,
 ) -> Result<(Option<CpusetOfStep>, Option<String>), Stop> {
-    let found = step_cpuset::of_batch(batch, settings, node_name);
+    let found = cpuset::of_batch(batch, settings, node_name);
     let found = found.map_err(Stop::refused)?;
     if let Some(cpuset) = &found.0 {
         cpuset.put(ask);
@@ -190,7 +186,7 @@ fn option<T: FromStr<Err: Display>>(batch: &BatchRequest<'_>, own: Own) -> Resul
 
 /// An option's text. One byte more than it may have is read, so its reader reports that it is too long.
 fn text(batch: &BatchRequest<'_>, own: Own, most: usize) -> Option<String> {
-    routes::of_batch(own, |name| batch.env_beginning(name, most + 1))
+    own_options::of_batch(own, |name| batch.env_beginning(name, most + 1))
 }
 
 /// The pool of the script's job.

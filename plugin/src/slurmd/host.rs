@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use berth_placement::{Machine, Node, Rules};
 use slurm_sys::SlurmdConf;
 
+use crate::site::node;
 use crate::site::standing::Abi;
-use crate::site::{cgroups, node};
 use crate::slurmd::discovery::{self, MachineState};
-use crate::slurmd::{one_shot, refresh};
+use crate::slurmd::refresh;
 
 /// The node as it is now, for planning. It reads only the list of online CPUs from outside, and looks for `berth reload`. If the
 /// machine has changed, it is discovered elsewhere, and this launch goes on with the one known
@@ -20,7 +20,7 @@ pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
 /// The machine, and the work that its state asks for.
 fn machine(conf: &SlurmdConf) -> Option<Arc<Machine>> {
     let state = discovery::state();
-    if !one_shot::is_ours_to_start() && !matches!(state, MachineState::Current(_)) {
+    if !refresh::is_ours_to_start() && !matches!(state, MachineState::Current(_)) {
         // In a program that stands for slurmd nobody else discovers, so it is done here.
         let node_name = conf.node_name().unwrap_or_default();
         refresh::begin(&node_name);
@@ -61,7 +61,7 @@ fn known(
     if let Some(known) = any_cgroups.filter(|known| known.is_slurmds()) {
         return known;
     }
-    let rules = cgroups::confine(slurm, rules);
+    let rules = node::confine(slurm, rules);
     if let Some(known) = same(rules) {
         return known;
     }

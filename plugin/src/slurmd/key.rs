@@ -7,7 +7,7 @@ use berth_host::key::Key;
 
 use crate::site::node::state_dir;
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::stop::Stop;
+use crate::slurmd::refusal::Stop;
 use crate::step::handover::Handover;
 use crate::step::seal::{self, StepIdentity};
 

@@ -16,15 +16,12 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
-use crate::slurmd::requested_step;
-use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
+use crate::slurmd::refusal::{self, Stop};
+use crate::slurmd::{host, key, pool, refresh, requested_step, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
 use crate::step::seal::StepIdentity;
 use crate::step::words::{join_bounded, name};
-use crate::step::{CpuBindWords, Step};
-use crate::step::{bits, names};
-use crate::step::{convert, memory};
+use crate::step::{CpuBindWords, Step, convert, memory, names};
 
 /// slurmd knows of no other step.
 static NOBODY: LazyLock<Claims> = LazyLock::new(Claims::default);
@@ -177,7 +174,7 @@ fn pool_of(
 
 /// Takes the list of the step around it out of the message.
 fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_sys::Error> {
-    let modes = bits::modes(slurm.layout);
+    let modes = convert::modes(slurm.layout);
     launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)
 }
 
@@ -272,7 +269,7 @@ fn write(
     cpus_are_cores: bool,
 ) -> Result<(), Stop> {
     let came = launch.cpu_bind_type().into();
-    let bits = bits::bits(came, plan, cpus_are_cores, slurm.layout);
+    let bits = convert::bits(came, plan, cpus_are_cores, slurm.layout);
     match (&plan.message, plan.masks()) {
         // A list of the user's own stays as it came.
         (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),

@@ -11,10 +11,10 @@ use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::site::standing::{self, Abi};
-use crate::site::{cgroups, metrics, node, settings};
+use crate::site::{metrics, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::{cpusets, discovery, key, pools, refresh, reserved};
+use crate::slurmd::{cpuset, discovery, key, pool, refresh, reserved};
 use crate::step::convert;
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
@@ -64,9 +64,9 @@ fn begin(node_name: &str) {
 
 /// Reads the files of the site, whose pools count as slurmd does.
 fn site_files(node_name: &str, node: Option<&Node>) {
-    node.into_iter().for_each(pools::count_as);
-    cpusets::read(node_name);
-    pools::read(node_name);
+    node.into_iter().for_each(pool::count_as);
+    cpuset::read(node_name);
+    pool::read(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
@@ -114,7 +114,7 @@ pub(crate) fn start() {
         node::shape(slurm, &conf),
         discovery::machine(),
         node::socket_kind(slurm),
-        cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
+        node::confine(slurm, convert::rules(slurm, &settings::current())),
     );
     site_files(&name, Some(&here));
     say_ready(slurm, &here);

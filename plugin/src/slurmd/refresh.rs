@@ -1,18 +1,24 @@
-//! Work that no launch waits for, done once by a thread that then ends: slurmd announces itself as the process that it has
-//! become, puts a lost key back, discovers the machine again, and reads the site's files after `berth reload`.
+//! Work that no launch waits for: slurmd announces itself as the process that it has become, puts a lost key back,
+//! discovers the machine again, and reads the site's files after `berth reload`. A thread without slurmd's signals
+//! does it, one at a time, and ends with its work.
 
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::{AccessFlags, access};
+use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::metrics;
 use crate::site::node::state_dir;
-use crate::slurmd::discovery::MachineState;
-use crate::slurmd::{announce, complaints, cpusets, discovery, key, one_shot, pools};
+use crate::slurmd::discovery::{self, MachineState};
+use crate::slurmd::{announce, complaints, cpuset, key, pool};
 
 /// Launches ask for no more than one discovery in this time.
 const BETWEEN_DISCOVERIES: Duration = Duration::from_secs(60);
@@ -33,8 +39,8 @@ pub(crate) fn begin(node_name: &str) {
 pub(crate) fn at_launch(state: &MachineState) {
     let is_unknown = matches!(state, MachineState::Nothing | MachineState::Outdated(_))
         || discovery::has_failed();
-    if is_reload_requested() || (is_unknown && may_discover()) || !one_shot::has_run() {
-        one_shot::start(work);
+    if is_reload_requested() || (is_unknown && may_discover()) || !has_run() {
+        start(work);
     }
     if_news();
 }
@@ -42,13 +48,8 @@ pub(crate) fn at_launch(state: &MachineState) {
 /// From a hook: what it has found wrong or right is announced.
 pub(crate) fn if_news() {
     if complaints::are_news() {
-        one_shot::start(work);
+        start(work);
     }
-}
-
-/// slurmd is about to end.
-pub(crate) fn stop() {
-    one_shot::stop();
 }
 
 fn is_reload_requested() -> bool {
@@ -83,11 +84,106 @@ fn work() {
     }
     if all {
         metrics::begin(&node_name);
-        cpusets::read(&node_name);
-        pools::read(&node_name);
+        cpuset::read(&node_name);
+        pool::read(&node_name);
         announce::again();
     }
     while complaints::are_news() {
         announce::again();
+    }
+}
+
+/// A stack that is large enough to read the machine file of the largest host.
+const STACK: usize = 1 << 20;
+/// slurmd's end waits for the thread's for so long, and looks so often.
+const END: Duration = Duration::from_secs(1);
+const BETWEEN_ENDS: Duration = Duration::from_millis(2);
+
+/// Whether the thread runs now, and whether it has run. Only hooks start it, when slurmd has become a daemon: a process
+/// that slurmd forks before has neither.
+static RUNS: AtomicBool = AtomicBool::new(false);
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+/// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
+/// has not.
+pub(super) fn is_ours_to_start() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
+}
+
+/// Whether it was started in this process.
+fn has_run() -> bool {
+    HAS_RUN.load(Ordering::Relaxed)
+}
+
+/// Starts the thread unless it runs; from a hook.
+fn start(work: fn()) {
+    if !is_ours_to_start() || RUNS.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    HAS_RUN.store(true, Ordering::Relaxed);
+    // A thread inherits the mask; slurmd's signals are for slurmd's own threads.
+    let mut before = SigSet::empty();
+    let all = SigSet::all();
+    let blocked =
+        nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
+    let thread = Builder::new().name("berth".into()).stack_size(STACK);
+    let started = thread.spawn(move || {
+        // The panic hook has logged it; slurmd goes on.
+        let _ = catch_unwind(work);
+        RUNS.store(false, Ordering::Relaxed);
+    });
+    if blocked.is_ok() {
+        // It was just taken from here, so it cannot be refused.
+        let _ = before.thread_set_mask();
+    }
+    match started {
+        Ok(thread) => *handle() = Some(thread),
+        Err(why) => {
+            RUNS.store(false, Ordering::Relaxed);
+            HAS_RUN.store(false, Ordering::Relaxed);
+            log::debug!("slurmd has no thread of berth yet: {why}");
+        }
+    }
+}
+
+/// slurmd is about to end, and waits a moment for the thread's end: it never hangs on one that is busy.
+pub(crate) fn stop() {
+    if let Some(thread) = handle().take() {
+        ends(thread, END);
+    }
+}
+
+/// Whether a thread ends in this time.
+fn ends(thread: JoinHandle<()>, most: Duration) -> bool {
+    let since = Instant::now();
+    while !thread.is_finished() {
+        if since.elapsed() >= most {
+            return false;
+        }
+        sleep(BETWEEN_ENDS);
+    }
+    thread.join().is_ok()
+}
+
+fn handle() -> MutexGuard<'static, Option<JoinHandle<()>>> {
+    THREAD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threads_end_is_waited_for_but_not_for_long() {
+        let pause = |time| std::thread::spawn(move || sleep(time));
+        assert!(ends(pause(Duration::ZERO), Duration::from_secs(60)));
+        let since = Instant::now();
+        assert!(!ends(pause(Duration::from_secs(9)), Duration::ZERO));
+        assert!(since.elapsed() < Duration::from_secs(9));
+        // One that has panicked has ended.
+        let panicked = std::thread::spawn(|| std::panic::resume_unwind(Box::new(())));
+        assert!(!ends(panicked, Duration::from_secs(60)));
     }
 }

@@ -1,17 +1,16 @@
-//! What srun is told of a refused launch. srun prints the text of every node that sends one, so a
-//! step that several nodes refuse is explained by the first of them alone. Each slurmd sees in the
+//! Why a launch is not planned, and what srun is told of a refused one. srun prints the text of every node that sends
+//! one, so a step that several nodes refuse is explained by the first of them alone. Each slurmd sees in the
 //! credential what the nodes before it got, and finds out by planning whether they refuse too.
 
-use berth_placement::{Allocation, RefusalKind};
+use berth_placement::{Allocation, Refusal, RefusalKind};
 use libc::c_int;
 use slurm_sys::{LaunchRequest, Layout};
 
 use crate::site::node;
 use crate::site::standing::NAME;
-use crate::slurmd::gres;
+use crate::slurmd::{discovery, near};
 use crate::step::convert;
-use crate::step::options::Own;
-use crate::step::routes;
+use crate::step::own_options::{self, Own};
 
 /// The launch hook must not take long, so it looks at the step's first nodes and at those right
 /// before its own, among so many nodes of the job, and plans so many unlike shares.
@@ -72,7 +71,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
     let first = (0..node_id).zip(first).take(FIRST);
     let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
     let options = launch.options(NAME, Own::longest()).unwrap_or_default();
-    let near = routes::of_step(&options).get(Own::Near).is_some();
+    let near = own_options::of_step(&options).get(Own::Near).is_some();
     let mut seen = Vec::new();
     let mut shares = Vec::new();
     for (rank, (index, node, cores)) in first.chain(before) {
@@ -83,7 +82,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
             continue;
         }
         // The devices count only for a --near.
-        let given = near.then(|| gres::of_node(&cred, index));
+        let given = near.then(|| near::of_node(&cred, index));
         let what = (tasks, allocation.clone(), given);
         if !seen.contains(&what) {
             seen.push(what);
@@ -106,4 +105,35 @@ pub(crate) fn code(kind: RefusalKind, layout: &Layout) -> c_int {
         RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
     };
     code as c_int
+}
+
+/// Why a launch is not planned.
+pub(crate) enum Stop {
+    /// We leave the step alone: off, or a record that cannot be trusted.
+    FallBack(String),
+    /// The step must not run as requested.
+    Refused(RefusalKind, String),
+}
+
+impl Stop {
+    /// A request that cannot be read, or must not be served.
+    pub(crate) fn refused(why: impl ToString) -> Self {
+        Self::Refused(RefusalKind::Bind, why.to_string())
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(why: Refusal) -> Self {
+        let text = match why.lacks_tree() && discovery::is_unfinished() {
+            true => "the request needs to know the node's objects, and the node is still being discovered; try again".into(),
+            false => why.to_string(),
+        };
+        Self::Refused(why.kind(), text)
+    }
+}
+
+impl From<slurm_sys::Error> for Stop {
+    fn from(why: slurm_sys::Error) -> Self {
+        Self::FallBack(why.to_string())
+    }
 }

@@ -8,13 +8,9 @@ use slurm_sys::{Error, LaunchRequest};
 
 use crate::site::settings::Settings;
 use crate::site::standing::{Abi, NAME};
-use crate::slurmd::step_cpuset;
-use crate::slurmd::{near, refusal};
-use crate::step::Step;
-use crate::step::options::{Own, Texts};
-use crate::step::ours::Ours;
-use crate::step::{convert, device_order, memory};
-use crate::step::{inherited, routes};
+use crate::slurmd::{cpuset, near, refusal};
+use crate::step::own_options::{self, Ours, Own, Texts};
+use crate::step::{Step, convert, handover, inherited, memory};
 
 /// A launch request, read once.
 pub(super) struct RequestedStep {
@@ -46,12 +42,12 @@ pub(super) fn read(
         ));
     }
     let options = options(launch)?;
-    let texts = routes::of_step(&options);
+    let texts = own_options::of_step(&options);
     let (tasks, index) = (share.tasks, share.index);
     let share = (tasks, share.allocation);
     let mut request = convert::request(launch, share, (slurm.layout, node))?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let cpuset = step_cpuset::of_step(launch, (&options, &texts), settings, index)?;
+    let cpuset = cpuset::of_step(launch, (&options, &texts), settings, index)?;
     let (ours, ours_note) = ours(launch, (&texts, &request.cpu_bind), settings)?;
     let confine = ours.confine;
     let pool = pool(&texts)?;
@@ -68,12 +64,12 @@ pub(super) fn read(
     }
     // Without a --near nobody orders them.
     let gpus = request.near.as_ref();
-    let gpus = gpus.map(|_| device_order::gpu_grant(launch, near.has_gpus));
+    let gpus = gpus.map(|_| handover::gpu_grant(launch, near.has_gpus));
     let gpus = gpus.unwrap_or_default();
     let notes = [ours_note, memory_note.map(String::from)];
     let step = Step {
         came: None,
-        overlaps: routes::overlaps(&options),
+        overlaps: own_options::overlaps(&options),
         confine,
         cpuset: cpuset.map(|cpuset| cpuset.wish),
         gpus,

@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::last_good_config::LastGoodConfig;
-use berth_host::site_file::{self, FileError};
+use berth_host::site_file::{self, FileError, LastGoodConfig};
 
 use crate::site::node::state_dir;
 use crate::slurmd::complaints::{self, About};

@@ -1,17 +1,16 @@
-//! Converts a launch request of Slurm into a request of ours.
-//! In: the view, the node's cores in the credential. Out: `Request`, or a text.
-//! It handles only bits and numbers; `berth-placement` has everything about placement.
+//! Converts a launch request of Slurm into a request of ours, and a plan into the launch message's `cpu_bind` bits.
+//! In: the view, the node's cores in the credential, the bits that came. Out: `Request`, or a text; the bits that go
+//! on to slurmstepd. It handles only bits and numbers; `berth-placement` has everything about placement.
 
 use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
-    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Node,
-    Order, Request, Rules,
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Message,
+    Mode, Node, Order, Plan, Request, Rule, Rules,
 };
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
 use crate::site::settings::Settings;
 use crate::site::standing::Abi;
-use crate::step::bits::levels;
 
 /// The request of a step, without berth's own options and `--mem-bind`.
 ///
@@ -194,4 +193,59 @@ fn distribution(bits: u32, layout: &Layout) -> Distribution {
         plane_size: None,
         pack: None,
     }
+}
+
+/// The bits after planning: masks are a mode, and a level that was laid out is removed.
+/// Source: `lllp_distribution`, `_lllp_generate_cpu_bind`.
+pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    let came = came
+        | if one_thread {
+            c.CPU_BIND_ONE_THREAD_PER_CORE
+        } else {
+            0
+        };
+    let modes = modes(layout);
+    let levels = levels(layout).iter().fold(0, |all, (bit, _)| all | bit);
+    let keep_level = match &plan.message {
+        Message::Unbound if matches!(plan.decision.rule, Rule::Mapped(_)) => {
+            return (came & !modes & !levels) | c.CPU_BIND_NONE;
+        }
+        Message::Unbound | Message::AsAsked(_) => return came,
+        Message::Shared { keep_level, .. } => *keep_level,
+        Message::Each { .. } | Message::Rewritten(_) => None,
+    };
+    // A level beside an explicit mode stays, because the verbose report shows it.
+    let explicit = matches!(plan.decision.rule, Rule::Asked(_) | Rule::Unbound { .. });
+    let done = if explicit { 0 } else { levels };
+    let kept = |level| {
+        self::levels(layout)
+            .into_iter()
+            .find(|(_, one)| *one == level)
+    };
+    let kept = keep_level.and_then(kept).map_or(0, |(bit, _)| bit);
+    (came & !modes & !done) | kept | c.CPU_BIND_MASK
+}
+
+/// The bits of all explicit modes.
+pub(crate) fn modes(layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    c.CPU_BIND_NONE
+        | c.CPU_BIND_RANK.unwrap_or(0)
+        | c.CPU_BIND_MAP
+        | c.CPU_BIND_MASK
+        | c.CPU_BIND_LDRANK
+        | c.CPU_BIND_LDMAP
+        | c.CPU_BIND_LDMASK
+}
+
+/// The bit of each level, in the order in which Slurm looks.
+pub(crate) fn levels(layout: &Layout) -> [(u32, Level); 4] {
+    let c = &layout.constants;
+    [
+        (c.CPU_BIND_TO_THREADS, Level::Threads),
+        (c.CPU_BIND_TO_CORES, Level::Cores),
+        (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
+        (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
+    ]
 }

@@ -1,15 +1,22 @@
-//! slurmd's words to slurmstepd about a step, in one variable of the launch message: a decision, or a wish that
+//! slurmd's words to slurmstepd about a step, in one variable of the launch message: a plan's decision, or a wish that
 //! slurmstepd decides beside other steps. slurmd marks it with its key ([`crate::step::seal`]); slurmstepd trusts
-//! nothing else. In: a value. Out: JSON, and back. Fields with unknown names are ignored, so that a release can add some.
+//! nothing else. In: a plan or a step. Out: JSON, and back. Fields with unknown names are ignored, so that a release
+//! can add some.
 
 use std::str::FromStr;
 
 use berth_host::ledger::Cpuset;
-use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CpuSet, DeviceOrder, MemBind, NodeSet, SetMemory};
+use berth_placement::request::near::What;
+use berth_placement::sets::limits::{HANDOVER_BYTES, TRES_BIND_BYTES};
+use berth_placement::{
+    Binding, Chosen, CpuSet, DeviceOrder, Level, MemBind, Near, NodeSet, Plan, Request, Rule,
+    SetMemory, SiteConfine, Wish,
+};
 use serde::{Deserialize, Serialize};
+use slurm_sys::LaunchRequest;
 
-use crate::step::Step;
+use crate::step::words::{describe, join_bounded, rule};
+use crate::step::{GpuGrant, Step};
 
 /// The result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +156,102 @@ impl FromStr for Handover {
         }
         serde_json::from_str(text).map_err(|why| why.to_string())
     }
+}
+
+impl Handover {
+    /// Adds a plan's decision, and what the user should know of it before what is known already.
+    pub(crate) fn decided(&mut self, step: &Step, plan: &Plan, confine: SiteConfine) {
+        let request = &step.request;
+        self.outcome = match plan.decision.rule {
+            Rule::BindingFailed => Outcome::Failed,
+            _ if plan.is_bound() => Outcome::Bound,
+            _ => Outcome::Unbound,
+        };
+        self.own = plan.own.clone();
+        self.beyond = self.beyond_own(request, plan);
+        self.request = describe(request);
+        self.rule = rule(&plan.decision.rule);
+        let served = request.binding.clone().zip(plan.chosen.clone());
+        self.served = served.map(|(binding, chosen)| Served { binding, chosen });
+        let bound = plan.tasks.iter().any(|task| task.mems.is_some());
+        self.memory = bound.then(|| request.mem_bind.clone());
+        let (devices, own) = of(request, plan, &step.gpus);
+        self.devices = devices;
+        let near = step.near_notes.iter().filter(|_| plan.near.is_some());
+        let unconfined = confine.note(step.confine, plan.is_bound());
+        let before = std::mem::take(&mut self.note);
+        let said = [before].into_iter().chain(near.cloned()).chain(own);
+        self.note = join_bounded(&plan.notes, said.chain(unconfined.map(String::from)));
+    }
+
+    /// What `--cpu-bind=ldoms` gives the tasks beyond the step's CPUs, without the fix `ldoms-inside`. A cpuset and a pool
+    /// hold their steps all the same.
+    fn beyond_own(&self, request: &Request, plan: &Plan) -> CpuSet {
+        let is_member = self.pool.as_ref().is_some_and(|pool| pool.member.is_some());
+        let mut cpus = CpuSet::new();
+        let outside = plan
+            .tasks
+            .iter()
+            .filter(|task| !task.cpus.is_subset(&plan.own));
+        outside.for_each(|task| cpus.insert_all(&task.cpus));
+        let is_held = self.cpuset.is_some() || is_member;
+        // A list of the user's own is cut.
+        let is_given = || matches!(Wish::of(request), Ok(Wish::Level(Level::Ldoms)));
+        if cpus.is_empty() || is_held || !is_given() {
+            return CpuSet::new();
+        }
+        cpus.difference(&plan.own)
+    }
+}
+
+/// What a launch request says of the step's GPUs. `are_listed`: Slurm gave it some, and lists them.
+/// Source: Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it bound to the
+/// task, or with `none` all of the step's.
+pub(crate) fn gpu_grant(launch: &LaunchRequest<'_>, are_listed: bool) -> GpuGrant {
+    // A list that is too long is a binding of Slurm's too.
+    let bind = launch.tres_bind(TRES_BIND_BYTES);
+    let bind = bind.map_or_else(|why| why.to_string(), Option::unwrap_or_default);
+    GpuGrant {
+        are_listed,
+        are_bound: !bind.is_empty() || launch.accel_bind_type() != 0,
+        all_in_each: bind.contains("gpu:none"),
+    }
+}
+
+/// The order, unless Slurm itself lists each task's devices or no variable can. The second value is a note to the user
+/// whose `:own` has no effect.
+pub(crate) fn of(
+    request: &Request,
+    plan: &Plan,
+    gpus: &GpuGrant,
+) -> (Option<DeviceOrder>, Option<String>) {
+    let Some((near, nearby)) = request.near.as_ref().zip(plan.near.as_ref()) else {
+        return (None, None);
+    };
+    if gpus.are_bound {
+        let is_lost = near.own && gpus.all_in_each;
+        return (None, is_lost.then(|| bound_by_slurm(near)));
+    }
+    let order = DeviceOrder::of(near, nearby, gpus.are_listed);
+    let note = order.is_none().then(|| too_many(near)).flatten();
+    (order, note)
+}
+
+fn bound_by_slurm(near: &Near) -> String {
+    format!(
+        "--near={near}: with --gpu-bind=none Slurm lists all of the step's GPUs in each task, so \
+         :own changes nothing here; leave out --gpu-bind"
+    )
+}
+
+fn too_many(near: &Near) -> Option<String> {
+    let own = near.own && near.what == What::Gpu;
+    own.then(|| {
+        format!(
+            "--near={near}: this node has more GPUs than berth lists in a variable, so :own changes \
+             nothing here; leave it out"
+        )
+    })
 }
 
 #[cfg(test)]

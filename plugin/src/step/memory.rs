@@ -2,11 +2,10 @@
 //! node masks back into the launch message, where slurmstepd finds them.
 //! Source: `get_memset` for the order in which the bits count.
 
-use berth_host::mempolicy;
+use berth_host::memory;
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{MemBind, MemPolicy, Plan};
-use berth_srun::Release;
-use berth_srun::spelling;
+use berth_srun::{Release, spelling};
 use slurm_sys::{LaunchRequest, Layout};
 
 use crate::step::names;
@@ -36,7 +35,7 @@ pub(crate) fn requested(
     if let Some(outer) = inherited(launch, &bind) {
         bind.policy = Some(outer);
     }
-    let unserved = bind.policy.is_some() && !mempolicy::is_available();
+    let unserved = bind.policy.is_some() && !memory::is_available();
     if unserved {
         bind.policy = None;
     }

@@ -1,19 +1,14 @@
 //! A step as slurmd has read it, once, from the launch request and the credential. Where its wish looks at other steps (a
 //! `--binding`, a cpuset, a `--mem-bind`), slurmstepd gets it and decides it under the ledger's lock.
 
-pub(crate) mod bits;
 pub(crate) mod convert;
 pub(crate) mod cpuset_size;
-pub(crate) mod decided;
-pub(crate) mod device_order;
 pub(crate) mod handover;
 pub(crate) mod inherited;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 pub(crate) mod names;
-pub(crate) mod options;
-pub(crate) mod ours;
-pub(crate) mod routes;
+pub(crate) mod own_options;
 pub(crate) mod seal;
 pub(crate) mod words;
 

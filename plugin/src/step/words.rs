@@ -10,8 +10,7 @@ use berth_placement::{Note, Request, Rule};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
-use crate::step::options::Texts;
-use crate::step::ours::Ours;
+use crate::step::own_options::{Ours, Texts};
 
 /// Most rules are shorter.
 const USUAL_RULE: usize = 32;

@@ -15,8 +15,8 @@ use crate::site::standing::Abi;
 use crate::step::Step;
 use crate::step::handover::{Handover, InCpuset};
 use crate::step::ledger::{self, Planner};
-use crate::stepd::account::Account;
 use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
+use crate::stepd::ledger_entry::Account;
 use crate::stepd::own_node;
 
 /// The time to wait for others who write the ledger.

@@ -10,14 +10,12 @@ use slurm_sys::StepRecord;
 
 use crate::site::settings;
 use crate::site::standing::Abi;
-use crate::step::bits;
 use crate::step::handover::{Handover, InCpuset, Outcome};
-use crate::step::memory;
 use crate::step::words::{join, name};
-use crate::step::{CpuBindWords, Step};
-use crate::stepd::account::Account;
+use crate::step::{CpuBindWords, Step, convert, memory};
 use crate::stepd::decide::{self, Decided, Failed, StepOwner, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};
+use crate::stepd::ledger_entry::Account;
 
 /// Decides a step; returns its entries in the ledger.
 pub(super) fn of(
@@ -100,7 +98,7 @@ fn put(
 ) -> Result<(), slurm_sys::Error> {
     match &step.came {
         Some(CpuBindWords { bits, list }) => {
-            let bits = bits::bits(*bits, plan, counts_cores, slurm.layout);
+            let bits = convert::bits(*bits, plan, counts_cores, slurm.layout);
             match &plan.message {
                 // A list of the user's own stays as it came.
                 Message::AsAsked(_) => record.set_cpu_bind(bits, list.as_deref())?,

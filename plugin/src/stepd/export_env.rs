@@ -11,15 +11,13 @@ use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::site::node;
 use crate::site::standing::Abi;
-use crate::step::handover::Member;
-use crate::step::handover::{Handover, Outcome, Served};
+use crate::step::handover::{Handover, Member, Outcome, Served};
 use crate::step::names;
 use crate::stepd::devices::Devices;
-use crate::stepd::own_node;
-use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{self, BindingEnv, Cores, Prepared};
+use crate::stepd::{own_node, pe_hooks};
 
 /// Removes the handover and all variables of an outer step from the environment, and writes this
 /// step's outcome. Notes on the variables that list devices are added to the step's.

@@ -1,8 +1,7 @@
 //! The code that runs in slurmstepd, as root, and in its children between fork and exec.
 
-pub(crate) mod account;
 pub(crate) mod adopted;
-pub(crate) mod apply;
+pub(crate) mod bind_task;
 mod decide;
 mod decision;
 pub(crate) mod devices;
@@ -14,7 +13,7 @@ pub(crate) mod intent;
 mod job_cpuset;
 pub(crate) mod job_env;
 pub(crate) mod job_stderr;
-pub(crate) mod key;
+pub(crate) mod ledger_entry;
 pub(crate) mod node_facts;
 pub(crate) mod own_node;
 pub(crate) mod pe_files;
@@ -22,17 +21,14 @@ pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
 pub(crate) mod pool;
+mod pool_cgroup;
 mod pool_fit;
-mod pool_used;
-mod pool_weight;
 pub(crate) mod quarantine;
-pub(crate) mod read;
-pub(crate) mod refused;
+pub(crate) mod read_handover;
 pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod spank_only;
 pub(crate) mod spank_plan;
-pub(crate) mod stack_line;
 pub(crate) mod state;
 pub(crate) mod task_env;
 pub(crate) mod task_memory;

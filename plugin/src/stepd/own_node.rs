@@ -1,11 +1,16 @@
 //! This node for slurmstepd, and the step's own CPUs without a plan: slurmd's shape, and the machine from slurmd's file.
 //! Without Slurm's private records the file is all there is.
+//! Its key, by which slurmstepd checks slurmd's marks, stands beside it ([`crate::step::seal`]).
 
+use std::io::ErrorKind;
+
+use berth_host::key::Key;
 use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request, Rules};
 use slurm_sys::{SlurmdConf, StepRecord};
 
+use crate::site::node::{self, state_dir};
+use crate::site::settings;
 use crate::site::standing::{self, Abi};
-use crate::site::{cgroups, node, settings};
 use crate::step::convert;
 
 /// The node as slurmd plans on it.
@@ -22,7 +27,7 @@ pub(crate) fn now(slurm: Abi, node_name: &str) -> Result<Node, String> {
         node::shape(slurm, &conf),
         machine.map(|file| file.machine.into()),
         node::socket_kind(slurm),
-        cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
+        node::confine(slurm, convert::rules(slurm, &settings::current())),
     ))
 }
 
@@ -63,4 +68,19 @@ pub(crate) fn of_cores(node: &Node, cores: &CpuSet) -> CpuSet {
         ..Request::default()
     };
     Owned::of(&request, node).cpus
+}
+
+/// The key that slurmd made.
+///
+/// # Errors
+/// The reason why there is none, for the log.
+pub(crate) fn key(node_name: &str) -> Result<Key, String> {
+    let dir = state_dir(node_name)?;
+    Key::read(&dir).map_err(|why| {
+        if why.kind() == ErrorKind::NotFound {
+            // Somebody has removed it: with the next launch slurmd puts it back.
+            let _ = dir.ask_to_reload();
+        }
+        format!("slurmd's key: {why}")
+    })
 }

@@ -13,11 +13,10 @@ use berth_srun::node_counts::each_node;
 
 use crate::site::node::machine_file;
 use crate::step::names;
-use crate::stepd::first_task::FirstTask;
+use crate::stepd::first_task::{FirstTask, StackLine};
 use crate::stepd::job_env::Spank;
 use crate::stepd::pe_texts::{Hosts, Texts};
 use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
-use crate::stepd::stack_line::StackLine;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";

@@ -15,8 +15,8 @@ use nix::fcntl::{AT_FDCWD, OFlag, open, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, mkdir, unlinkat};
 
+use crate::stepd::first_task::StackLine;
 use crate::stepd::pe_texts::Texts;
-use crate::stepd::stack_line::StackLine;
 
 /// Bytes that are written with one system call.
 const CHUNK: usize = 4096;

@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
 use berth_host::ledger::{self, Entry, OwnEntry};
-use berth_host::{Ledger, LedgerError, StateDir};
+use berth_host::{Ledger, LedgerError, StateDir, announcement};
 use berth_placement::CpuSet;
 use berth_placement::pools::Full;
 use berth_placement::sets::count::counted;
@@ -17,11 +16,10 @@ use crate::site::metrics;
 use crate::site::node::state_dir;
 use crate::step::handover::{Handover, InPool, Member};
 use crate::step::words::name;
-use crate::stepd::pool_fit::fits;
-use crate::stepd::pool_used::Used;
-use crate::stepd::pool_weight::{
-    Folders, Weighed, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
+use crate::stepd::pool_cgroup::{
+    Folders, Used, Weighed, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
 };
+use crate::stepd::pool_fit::fits;
 
 /// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use berth_placement::{CpuSet, Level};
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{Layout, StepRecord};
 
-use crate::step::bits::levels;
+use crate::step::convert::levels;
 use crate::step::names;
 
 /// The fixed words of a step's report.

@@ -1,5 +1,5 @@
 //! slurmstepd's knowledge of its step, from before the first fork until its tasks have ended.
-//! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] if there is no task plugin of
+//! [`crate::stepd::read_handover`] fills it in, or [`crate::stepd::spank_plan`] if there is no task plugin of
 //! ours.
 
 use berth_host::cgroup::JobFolders;
@@ -7,8 +7,8 @@ use berth_host::metrics::Count;
 use berth_placement::CpuSet;
 
 use crate::step::handover::Outcome;
-use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
+use crate::stepd::ledger_entry::Account;
 use crate::stepd::report;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on. By default its tasks are left as they are: it has no plan, no
@@ -66,7 +66,7 @@ pub(crate) enum Intent {
     #[default]
     Leave,
     /// Nothing of the message can be trusted: every task gets the step's own CPUs. If Slurm's record
-    /// does not give them, this is empty, and SPANK gives them ([`crate::stepd::unplanned`]).
+    /// does not give them, this is empty, and SPANK gives them ([`crate::stepd::own_node`]).
     Own(CpuSet),
 }
 

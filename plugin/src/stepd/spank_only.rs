@@ -13,9 +13,9 @@ use slurm_sys::views::{TaskEnvironment, TaskInfo};
 use crate::site::{node, standing};
 use crate::step::words::join;
 use crate::stepd::job_env::Spank;
-use crate::stepd::refused::{self, Place};
+use crate::stepd::job_stderr::{self, Place};
 use crate::stepd::state::STATE;
-use crate::stepd::{job_stderr, quarantine, spank_plan};
+use crate::stepd::{quarantine, spank_plan};
 
 /// In the parent, as root, before the first fork: plans the step if no task plugin of ours
 /// does.
@@ -34,7 +34,7 @@ pub(crate) fn prepare(spank: &Spank<'_>) {
             node_id: spank.job_nodeid().unwrap_or(0),
             node_name: &node::name_in_stepd().unwrap_or_default(),
         };
-        let text = refused::text(place, "the task", &why).unwrap_or_default();
+        let text = job_stderr::text(place, "the task", &why).unwrap_or_default();
         let _ = STATE.refusal.set(format!("berth: error: {text}\n"));
     }
     *STATE.alone() = Some(found);

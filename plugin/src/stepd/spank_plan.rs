@@ -12,16 +12,14 @@ use slurm_sys::views::StepKind;
 use slurm_sys::{Layout, StepId};
 
 use crate::site::settings::{self, Notes, Settings};
-use crate::site::{cgroups, node, standing};
-use crate::step::Step;
-use crate::step::options::{Own, Texts};
-use crate::step::ours::Ours;
+use crate::site::{node, standing};
+use crate::step::own_options::{self, Ours, Own, Texts};
 use crate::step::words::switched_off_note;
-use crate::step::{names, routes};
-use crate::stepd::account::Account;
+use crate::step::{Step, names};
 use crate::stepd::decide::{self, Failed};
 use crate::stepd::fence::Fences;
 use crate::stepd::job_env::Spank;
+use crate::stepd::ledger_entry::Account;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{BindingEnv, Prepared};
@@ -176,7 +174,7 @@ impl SpankIdentity {
         let ask = self.request(spank, ours, &found)?;
         let kind = standing::unjudged().map(node::socket_kind);
         let rules = Rules {
-            constrain_cores: standing::unjudged().is_some_and(cgroups::constrain_cores),
+            constrain_cores: standing::unjudged().is_some_and(node::constrain_cores),
             refuse_failed_binding: settings.refuse_failed_binding,
             ..Rules::default()
         };
@@ -344,7 +342,7 @@ fn alone(ask: &Request, node: &Node) -> Result<Plan, Failed> {
 fn script_options(spank: &Spank<'_>) -> Texts {
     // One byte more than an option may have is read, so its reader reports that it is too long.
     let text = |name: &str| spank.env_beginning(name, Own::longest() + 1);
-    let found = |own| routes::of_batch(own, text);
+    let found = |own| own_options::of_batch(own, text);
     let mut texts = Texts::default();
     if let Some(binding) = found(Own::Binding) {
         texts.set(Own::Binding, binding);

@@ -17,7 +17,7 @@ use berth_host::key::Key;
 
 use crate::site::{metrics, standing};
 use crate::step::handover::Outcome;
-use crate::step::options::{Own, Texts};
+use crate::step::own_options::{Own, Texts};
 use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 

@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::fmt::Write;
 
-use berth_host::mempolicy::{self, Kind};
+use berth_host::memory::{self, Kind};
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
@@ -17,8 +17,8 @@ use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::standing::Abi;
 use crate::step::memory::mem_bind;
+use crate::stepd::first_task::{Hex, StackLine};
 use crate::stepd::report;
-use crate::stepd::stack_line::{Hex, StackLine};
 
 /// `pre_launch` not succeeding ends the task before its program starts.
 const FAILED: c_int = -1;
@@ -62,7 +62,7 @@ pub(crate) fn prepare(
     let c = &slurm.layout.constants;
     let is_batch = record.is_batch();
     let bits = if is_batch { 0 } else { record.mem_bind_type() };
-    if bits == 0 && preferred.is_none() || !mempolicy::is_available() {
+    if bits == 0 && preferred.is_none() || !memory::is_available() {
         return None;
     }
     let text = record.mem_bind(LIST_BYTES).ok().flatten();
@@ -146,7 +146,7 @@ impl Prepared {
             self.show(ids, None);
             return SUCCESS;
         };
-        match mempolicy::set_policy(self.kind, wanted.words()) {
+        match memory::set_policy(self.kind, wanted.words()) {
             _ if self.pretended => self.report(ids, wanted.words()),
             Ok(()) => self.show(ids, Some(wanted)),
             Err(errno) => {
@@ -159,7 +159,7 @@ impl Prepared {
 
     /// Reads the policy back from the kernel, and reports a difference.
     fn show(&self, ids: ChildIds, wanted: Option<&NodeSet>) {
-        let Ok((found, now)) = mempolicy::policy() else {
+        let Ok((found, now)) = memory::policy() else {
             return;
         };
         if self.report.is_some() {
@@ -360,7 +360,7 @@ mod tests {
                 let calls = during(|| found = Some(prepared.bind(ids)));
                 (calls, found)
             });
-            let available = mempolicy::is_available();
+            let available = memory::is_available();
             let done = thread.join().ok().filter(|_| available);
             assert!(done.is_none() || done == Some((0, Some(code))), "{done:?}");
         }

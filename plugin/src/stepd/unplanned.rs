@@ -8,7 +8,7 @@ use slurm_spank::SpankHandle;
 use slurm_sys::StepRecord;
 
 use crate::site::standing::Abi;
-use crate::step::ours::Ours;
+use crate::step::own_options::Ours;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::{own_node, spank_only, task_memory};

@@ -2,7 +2,6 @@
 
 mod cpuset;
 pub(crate) mod option;
-mod partition;
 
 /// A variable of the command's environment.
 fn env(name: &str) -> Option<String> {

@@ -17,10 +17,8 @@ use slurm_sys::{SlurmConf, Symbols};
 use crate::site::settings;
 use crate::site::standing::{self, NAME};
 use crate::step::cpuset_size::OPTION;
-use crate::step::options::{Own, Texts};
-use crate::step::ours::Ours;
-use crate::submit::env;
-use crate::submit::{cpuset, partition};
+use crate::step::own_options::{Ours, Own, Texts};
+use crate::submit::{cpuset, env};
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;
@@ -68,10 +66,10 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         // Where jobs may get whole sockets or nodes nobody knows how many cores they will have.
         Own::Binding | Own::MapBy | Own::RankBy | Own::BindTo if !cores_count => None,
         Own::Binding => ours.binding.and_then(|binding| {
-            partition::if_sure(words, |words| never_fits::why(&binding, words, env))
+            cpuset::if_sure(words, |words| never_fits::why(&binding, words, env))
         }),
         Own::MapBy | Own::RankBy | Own::BindTo => ours.mapping.and_then(|mapping| {
-            partition::if_sure(words, |words| never_fits::mapping(&mapping, words, env))
+            cpuset::if_sure(words, |words| never_fits::mapping(&mapping, words, env))
         }),
         Own::Cpuset => cpuset::why_not(text, words),
         // Only the node knows its cores, devices and cgroups.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
-use berth_host::key::{self as keys, Key};
+use berth_host::key::Key;
 use berth_host::ledger::Entry;
 use berth_host::metrics::{self, Count, Metrics};
 use berth_host::state::DEFAULT_BASE;
-use berth_host::trusted_file::ReadError;
-use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file, site_file};
+use berth_host::trust::ReadError;
+use berth_host::{OnlineCpus, StateDir, key as keys, ledger as steps, machine_file, site_file};
 use berth_placement::{Machine, counted, either};
 use berth_site::Announcement;
 use nix::sys::statfs::statfs;

@@ -5,7 +5,7 @@ use std::env::var;
 use berth_answer::text::cut;
 use berth_host::affinity::affinity_from_status;
 use berth_host::kernel_text;
-use berth_host::mempolicy::{self, Kind};
+use berth_host::memory::{self, Kind};
 use berth_placement::{CpuSet, NodeSet, NumaId};
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ fn is_zero(number: &u32) -> bool {
 
 /// This process's policy, which its program inherits.
 fn memory() -> String {
-    let Ok((Some(kind), words)) = mempolicy::policy() else {
+    let Ok((Some(kind), words)) = memory::policy() else {
         return String::new();
     };
     let word = match kind {

@@ -1,8 +1,8 @@
 //! The CPUs of a node that a new cpuset could have: online, not reserved, and of no job.
 
 use berth_host::cgroup::{Mounts, Place, jobs, scopes};
-use berth_host::ledger::{look, public};
-use berth_host::{StateDir, trusted_file};
+use berth_host::ledger::{look, queries};
+use berth_host::{StateDir, trust};
 use berth_placement::{CpuSet, Machine, SocketKind};
 use berth_site::Announcement;
 use nix::unistd::Uid;
@@ -59,8 +59,8 @@ fn in_ledger(dir: &StateDir, machine: &Machine, kind: SocketKind) -> Result<CpuS
         let bound = entries.iter().filter(|entry| !entry.pool);
         return Ok(bound.flat_map(|entry| entry.cpus.iter()).collect());
     }
-    let path = dir.path().join(public::NAME);
-    let Ok(bytes) = trusted_file::read(&path, MOST) else {
+    let path = dir.path().join(queries::NAME);
+    let Ok(bytes) = trust::read(&path, MOST) else {
         // Nothing was bound yet.
         return Ok(CpuSet::new());
     };

@@ -15,9 +15,9 @@ use std::thread;
 use std::time::Duration;
 
 use berth_answer::json;
-use berth_host::ledger::{Entry, Kind, look, public};
+use berth_host::ledger::{Entry, Kind, look, queries};
 use berth_host::metrics::{Facts, Metrics, State, text};
-use berth_host::{StateDir, announcement, machine_file, trusted_file};
+use berth_host::{StateDir, announcement, machine_file, trust};
 use berth_placement::{CpuSet, Machine, SocketKind, counted};
 use nix::unistd::{Uid, User};
 use serde::Serialize;
@@ -101,7 +101,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     for name in nodes {
         let dir = StateDir::new(&base, &name)?;
         if !Uid::effective().is_root() {
-            let text = trusted_file::read(&dir.path().join(public::NAME), MOST);
+            let text = trust::read(&dir.path().join(queries::NAME), MOST);
             let text = text.map_or_else(
                 |_| nothing_bound(&dir, kind),
                 |bytes| String::from_utf8_lossy(&bytes).into_owned(),
@@ -137,8 +137,8 @@ fn pairs(text: &str) -> BTreeMap<&str, Value> {
 fn nothing_bound(dir: &StateDir, kind: SocketKind) -> String {
     let file = machine_file::read(dir.machine_path());
     file.map_or_else(
-        |_| public::UNKNOWN.into(),
-        |file| public::text(&file.machine, kind, &CpuSet::new(), 0),
+        |_| queries::UNKNOWN.into(),
+        |file| queries::public_text(&file.machine, kind, &CpuSet::new(), 0),
     )
 }
 

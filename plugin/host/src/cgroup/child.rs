@@ -1,13 +1,15 @@
 //! A cgroup of our own for one task, below the one in which Slurm keeps it: only where Slurm itself
 //! makes none. In the unified hierarchy it is a threaded one, so that Slurm still sees the task in its
 //! own leaf, by which it signals, freezes and counts. In v1 Slurm does that by other hierarchies.
+//! Its name says whose it is, so that nobody else's is ever removed.
 
-use std::io;
+use std::str::FromStr;
+use std::{fmt, io};
 
 use libc::pid_t;
 
 use super::write::Trace;
-use super::{Fence, FenceError, Folder, Mounts, Name, Place, Version, Written};
+use super::{Fence, FenceError, Folder, Mounts, Place, Version, Written};
 
 const PROCESSES: &str = "cgroup.procs";
 const CONTROLLERS: &str = "cgroup.subtree_control";
@@ -124,5 +126,86 @@ fn controlled(leaf: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     match has.split_whitespace().any(|one| one == "cpuset") {
         true => Ok(()),
         false => leaf.put(CONTROLLERS, "+cpuset").map(|done| trace(&done)),
+    }
+}
+
+/// The first part of every such name.
+const PREFIX: &str = "berth_";
+
+/// The name of a task's cgroup: `berth_12.0.3_4567`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The job.
+    pub job: u32,
+    /// The step, by Slurm's number.
+    pub step: u32,
+    /// The task, by its number in the step.
+    pub task: u32,
+    /// The slurmstepd with this process number made the cgroup, and removes it.
+    pub maker: u32,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            job,
+            step,
+            task,
+            maker,
+        } = self;
+        write!(f, "{PREFIX}{job}.{step}.{task}_{maker}")
+    }
+}
+
+impl FromStr for Name {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (ids, maker) = text
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split_once('_'))
+            .ok_or(())?;
+        let mut ids = ids.split('.').map(|id| id.parse().ok());
+        let mut id = || ids.next().flatten().ok_or(());
+        let found = Self {
+            job: id()?,
+            step: id()?,
+            task: id()?,
+            maker: maker.parse().map_err(|_| ())?,
+        };
+        // Only the spelling that we write is ours.
+        (found.to_string() == text).then_some(found).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_spelling_is_ours() {
+        let name = Name {
+            job: 12,
+            step: u32::MAX - 4,
+            task: 3,
+            maker: 4567,
+        };
+        assert_eq!(name.to_string().parse(), Ok(name));
+        for other in [
+            "",
+            "berth",
+            "berth_",
+            "task_0",
+            "berth_12.0.3_",
+            "berth_12.0.3_+7",
+            "berth_012.0.3_7",
+            "berth_12.0_7",
+            "berth_12.0.3.4_7",
+            "berth_12.0.3_7/..",
+            "berth_12.0.3_99999999999",
+            "xberth_12.0.3_7",
+        ] {
+            assert_eq!(other.parse::<Name>(), Err(()), "{other}");
+        }
     }
 }

@@ -1,10 +1,17 @@
 //! The folders of a job and of a step among Slurm's cgroups, for what concerns a job as a whole: its weight beside
 //! other jobs, its tasks beside their slurmstepd, and the CPU time that its tasks have used.
 //! In: the cgroup of the calling slurmstepd. Out: `cpu.weight` written and read back, `cpu.stat`, `cpu.pressure`.
+//! In cgroup v1 Slurm 22.05 removes a step's folder once, before berth learns that the step has ended. Where a task's
+//! orphan lived in a child of ours until then, the folder stays, and with it those of the job and user. berth removes
+//! them then, under the lock that Slurm itself takes for that. Source: `_step_destroy_internal`, `common_cgroup_lock`.
+
+use std::thread::sleep;
+use std::time::Duration;
 
 use berth_placement::pools::HIGHEST;
+use nix::fcntl::{Flock, FlockArg};
 
-use super::{FenceError, Folder, Mounts, Place, Version, Written, pressure};
+use super::{FenceError, Folder, Mounts, Place, Version, Written, live};
 use crate::kernel_text;
 
 /// Beside slurmstepd's own: the tasks'.
@@ -76,14 +83,14 @@ impl JobFolders {
     /// kernel does not count it.
     #[must_use]
     pub fn all_waited(&self) -> Option<u64> {
-        pressure::all_waited(&self.tasks)
+        live::all_waited(&self.tasks)
     }
 
     /// The time so far in which at least one task of the step waited for a CPU, in microseconds. Nothing where the kernel
     /// does not count it.
     #[must_use]
     pub fn waited(&self) -> Option<u64> {
-        pressure::waited(&self.tasks)
+        live::waited(&self.tasks)
     }
 
     /// The CPU time of all tasks of the step so far, in microseconds.
@@ -91,7 +98,7 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]
     pub fn used(&self) -> Result<u64, FenceError> {
-        pressure::used(&self.tasks)
+        live::used(&self.tasks)
     }
 }
 
@@ -141,6 +148,47 @@ fn among_all(folders: &[String], autogroup: bool) -> Option<String> {
     is_grouped.then(|| {
         "kernel.sched_autogroup_enabled=1 gives each session an equal share, whatever its niceness; set it to 0".into()
     })
+}
+
+/// The folders of Slurm's tree above a task, from the lowest.
+const FOLDERS: [&str; 3] = ["step_", "job_", "uid_"];
+/// Slurm keeps the lock for as long as it makes or removes some folders. Others may open the folder and
+/// lock it too, so nobody is waited for much longer.
+const TRIES: u32 = 20;
+const A_MOMENT: Duration = Duration::from_millis(1);
+
+/// Removes the folders of a step in which nobody lives any more; the first that is in use ends it.
+pub fn remove_slurms_step(place: &Place) {
+    if !place.is_slurms_step() {
+        return;
+    }
+    let root = place.above(usize::MAX).open().ok();
+    // The lock ends with this value.
+    let Some(_locked) = root.and_then(locked) else {
+        return;
+    };
+    for (level, prefix) in FOLDERS.iter().enumerate() {
+        let own = place.above(level);
+        let Some(name) = own.folders.last().filter(|name| name.starts_with(prefix)) else {
+            return;
+        };
+        let above = own.above(1).open();
+        if !above.is_ok_and(|above| above.remove(name).is_ok()) {
+            return;
+        }
+    }
+}
+
+fn locked(root: Folder) -> Option<Flock<std::os::fd::OwnedFd>> {
+    let mut fd = root.into_fd();
+    for _ in 0..TRIES {
+        match Flock::lock(fd, FlockArg::LockExclusiveNonblock) {
+            Ok(locked) => return Some(locked),
+            Err((back, _)) => fd = back,
+        }
+        sleep(A_MOMENT);
+    }
+    None
 }
 
 #[cfg(test)]

@@ -18,25 +18,21 @@ pub mod jobs;
 mod live;
 pub mod members;
 mod mounts;
-mod name;
 mod place;
-mod pressure;
 pub mod scopes;
-mod slurms_step;
-mod stepds;
 mod write;
 
 pub use child::Child;
+pub use child::Name;
 pub use cleanup::{leftovers_around, leftovers_in};
 pub use exclusive::held_by_others;
 pub use folder::Folder;
+pub use job::remove_slurms_step;
 pub use job::{JobFolders, USUAL_WEIGHT, nice_obstacle};
 pub use live::{StepNow, Waiting};
+pub use members::is_slurmstepd;
 pub use mounts::Mounts;
-pub use name::Name;
 pub use place::Place;
-pub use slurms_step::remove_slurms_step;
-pub use stepds::is_slurmstepd;
 pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.

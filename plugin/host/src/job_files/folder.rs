@@ -1,11 +1,13 @@
 //! The folder of a node's jobs, and in it one for each user, with the files of the user's jobs. Every user may pass
 //! through the former, and nobody may list it; through the latter only its user. Only root writes there.
+//! Its user passes by an access control list, as acl(5) describes it.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -14,11 +16,9 @@ use nix::unistd::Uid;
 use strum::{Display, EnumIter, IntoEnumIterator};
 use thiserror::Error;
 
-use super::acl;
 use crate::atomic_file::WriteError;
 use crate::state::StateDir;
-use crate::trust::{self, TrustError};
-use crate::trusted_file::{self, ReadError};
+use crate::trust::{self, ReadError, TrustError};
 
 /// Its name in the node's state directory.
 const NAME: &str = "jobs";
@@ -120,7 +120,7 @@ pub(super) fn prepare_for(dir: &StateDir, owner: u32) -> Result<PathBuf, JobFile
     let is_new = !path.exists();
     make(path.clone(), USER_MODE)?;
     if is_new {
-        let _ = acl::let_pass(&path, owner);
+        let _ = let_pass(&path, owner);
     }
     Ok(path)
 }
@@ -164,7 +164,7 @@ fn file(dir: &StateDir, job: u32, kind: Kind) -> PathBuf {
 /// # Errors
 /// No such file, or one that cannot be trusted or read.
 pub fn read(dir: &StateDir, job: u32, kind: Kind) -> Result<Vec<u8>, ReadError> {
-    trusted_file::read(&file(dir, job, kind), MOST)
+    trust::read(&file(dir, job, kind), MOST)
 }
 
 /// Reads a file of a job whose user is known: no other folder is looked at.
@@ -172,7 +172,7 @@ pub fn read(dir: &StateDir, job: u32, kind: Kind) -> Result<Vec<u8>, ReadError> 
 /// # Errors
 /// As [`read`].
 pub fn read_of(dir: &StateDir, owner: u32, (job, kind): (u32, Kind)) -> Result<Vec<u8>, ReadError> {
-    trusted_file::read(&of_user(dir, owner).join(kind.name(job)), MOST)
+    trust::read(&of_user(dir, owner).join(kind.name(job)), MOST)
 }
 
 /// For root: removes a file of a job.
@@ -191,4 +191,55 @@ pub fn renew(dir: &StateDir, owner: u32, job: u32) {
         // It may not exist.
         let _ = utimensat(AT_FDCWD, &file, &now, &now, UtimensatFlags::NoFollowSymlink);
     }
+}
+
+/// linux/posix_acl_xattr.h: the version, and the tags of the entries.
+const VERSION: u32 = 2;
+const USER_OBJ: u16 = 0x01;
+const USER: u16 = 0x02;
+const GROUP_OBJ: u16 = 0x04;
+const MASK: u16 = 0x10;
+const OTHER: u16 = 0x20;
+/// The number of entries that name nobody.
+const NOBODY: u32 = u32::MAX;
+
+const PASS: u16 = 1;
+const ALL: u16 = 7;
+
+/// Lets the user pass, and the folder's group and all others not.
+pub(super) fn let_pass(path: &Path, uid: u32) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let name = c"system.posix_acl_access";
+    let list = list(uid);
+    // SAFETY: both names end in NUL, and the kernel reads as many bytes as the list has (setxattr(2)).
+    let done = unsafe {
+        libc::lsetxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            list.as_ptr().cast(),
+            list.len(),
+            0,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn list(uid: u32) -> Vec<u8> {
+    let entries = [
+        (USER_OBJ, ALL, NOBODY),
+        (USER, PASS, uid),
+        (GROUP_OBJ, 0, NOBODY),
+        (MASK, PASS, NOBODY),
+        (OTHER, 0, NOBODY),
+    ];
+    let mut bytes = VERSION.to_le_bytes().to_vec();
+    for (tag, may, who) in entries {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(may.to_le_bytes());
+        bytes.extend(who.to_le_bytes());
+    }
+    bytes
 }

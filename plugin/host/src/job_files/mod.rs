@@ -3,7 +3,6 @@
 //! In: the node's state directory, a job and its owner. Out: `jobs/UID/JOB.node`, `jobs/UID/JOB.answer`, and locks on
 //! `jobs/living` of the steps that live.
 
-mod acl;
 mod cleanup;
 mod facts;
 mod folder;

@@ -33,16 +33,12 @@
 //! ```
 
 mod entry;
-mod layers;
-mod own_entry;
+mod old_table;
 mod process;
-pub mod public;
-mod questions;
+pub mod queries;
 mod rule;
 mod step_cgroup;
 mod steps;
-mod suspended;
-mod table;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -54,11 +50,11 @@ use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
 pub use self::entry::{Cpuset, Entry, Kind, StepKey, TaskCgroup};
-pub use self::own_entry::OwnEntry;
 pub use self::process::{Process, Task};
-pub use self::questions::{cpuset_of, is_suspended};
+pub use self::queries::{cpuset_of, is_suspended};
 pub use self::rule::Others;
 pub use self::steps::NAME;
+pub use self::steps::OwnEntry;
 use crate::lock::{self, Locked};
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
@@ -300,7 +296,7 @@ impl<'a> Session<'a> {
 
 fn living(dir: &Path, steps: &Path) -> io::Result<steps::StepEntries> {
     let mut found = steps::read(steps)?;
-    found.living.extend(table::living(dir)?);
+    found.living.extend(old_table::living(dir)?);
     Ok(found)
 }
 

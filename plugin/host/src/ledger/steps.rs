@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FallocateFlags, fallocate};
 
-use super::entry::Entry;
-use super::step_cgroup;
+use super::entry::{Entry, TaskCgroup};
+use super::process::Task;
+use super::{LedgerError, step_cgroup};
 use crate::lock;
-use crate::trust::open;
+use crate::trust::{self, open};
 
 /// Its name in the node's state directory.
 pub const NAME: &str = "steps";
@@ -164,4 +165,68 @@ pub(super) fn change(path: &Path, entry: &Entry) -> io::Result<()> {
         let _ = fallocate(&file, gives_back, 0, unread as i64);
     }
     Ok(())
+}
+
+/// An entry that was written, until its step ends.
+#[derive(Debug)]
+pub struct OwnEntry {
+    file: File,
+    path: PathBuf,
+    entry: Entry,
+}
+
+impl OwnEntry {
+    pub(super) fn new(file: File, path: PathBuf, entry: Entry) -> Self {
+        Self { file, path, entry }
+    }
+
+    /// The entry as it stands.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The last task has started: the first one shows whether the step is suspended, and its cgroup whether it lives on.
+    /// From now on only a service writes into the file.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn started(&mut self, pid: i32, leaves: Vec<TaskCgroup>) -> Result<(), LedgerError> {
+        let cgroup = self.entry.cgroup.clone();
+        self.write(Entry {
+            task: Some(Task::of(pid)),
+            leaves,
+            cgroup: cgroup.or_else(|| step_cgroup::of(pid)),
+            ..self.entry.clone()
+        })
+    }
+
+    /// Tasks wait for this, so it takes no lock. Nobody else writes into the file before they have started.
+    fn write(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        if !trust::is_at(&self.path, &self.file) {
+            return Err(LedgerError::Lost(self.path.clone()));
+        }
+        append(&mut self.file, &entry).map_err(|why| self.failed("writing", why))?;
+        self.entry = entry;
+        Ok(())
+    }
+
+    /// The step has ended: its cores are free before anybody learns of it.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the cores are then free when this process ends.
+    pub fn release(self) -> Result<(), LedgerError> {
+        match trust::is_at(&self.path, &self.file) {
+            true => fs::remove_file(&self.path).map_err(|why| self.failed("removing it", why)),
+            false => Ok(()),
+        }
+    }
+
+    fn failed(&self, action: &'static str, why: io::Error) -> LedgerError {
+        LedgerError::System {
+            path: self.path.clone(),
+            action,
+            why,
+        }
+    }
 }

@@ -12,7 +12,7 @@ use strum::{EnumIter, EnumMessage, IntoStaticStr};
 pub use self::mapped::Mapped;
 pub use self::text::{Facts, State, text};
 use crate::state::StateDir;
-use crate::trusted_file::{self, ReadError};
+use crate::trust::{self, ReadError};
 
 /// The file's name in the state directory; another layout of the words will have another number.
 pub const NAME: &str = "metrics.1";
@@ -111,7 +111,7 @@ impl Metrics {
     /// # Errors
     /// [`ReadError`], also where nothing could be counted yet.
     pub fn read(dir: &StateDir) -> Result<Self, ReadError> {
-        let bytes = trusted_file::read(&dir.path().join(NAME), MOST)?;
+        let bytes = trust::read(&dir.path().join(NAME), MOST)?;
         let words = bytes.chunks_exact(WORD);
         let words = words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         Ok(Self {

@@ -1,20 +1,27 @@
-//! The cpuset of a step or a batch script: its job's request, merged with its partition's words.
+//! The site's file of cpusets in slurmd, and the cpuset of a step or a batch script: its job's request, merged with
+//! its partition's words.
 
+use std::path::Path;
+
+use berth_host::site_file::{self, LastGoodConfig};
 use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
 use berth_placement::sets::bounded::shown;
+use berth_placement::sets::count::counted;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
-use berth_site::cpusets::{JobIdentity, SiteCpusets};
+use berth_site::cpusets::{JobIdentity, Site, SiteCpusets};
+use nix::unistd::User;
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
 
-use crate::site::settings::Settings;
-use crate::slurmd::cpusets;
-use crate::step::CpusetWish;
-use crate::step::convert;
+use crate::site::node;
+use crate::site::settings::{self, Settings};
+use crate::slurmd::complaints::About;
+use crate::slurmd::discovery;
+use crate::slurmd::site_file::SiteFile;
 use crate::step::cpuset_size::{self, Size};
-use crate::step::options::{Own, Texts};
-use crate::step::routes;
+use crate::step::own_options::{self, Own, Texts};
+use crate::step::{CpusetWish, convert};
 
 /// What a step's cpuset is to be.
 pub(crate) struct CpusetOfStep {
@@ -35,7 +42,7 @@ pub(crate) fn of_step(
     settings: &Settings,
     index: u32,
 ) -> Result<Option<CpusetOfStep>, String> {
-    let size = routes::cpuset_size_of_step(options);
+    let size = own_options::cpuset_size_of_step(options);
     let requested = words(texts.get(Own::Cpuset))?;
     if !settings.binding {
         return Ok(None);
@@ -56,13 +63,14 @@ pub(crate) fn of_batch(
     settings: &Settings,
     node_name: &str,
 ) -> Result<(Option<CpusetOfStep>, Option<String>), String> {
-    let text = routes::of_batch(Own::Cpuset, |name| {
+    let text = own_options::of_batch(Own::Cpuset, |name| {
         batch.env_beginning(name, CPUSET_BYTES + 1)
     });
     if !settings.binding {
         return Ok((None, text.as_deref().map(off_note)));
     }
-    let size = routes::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
+    let size =
+        own_options::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
     let requested = words(text.as_deref())?;
     if requested.is_none() && !may_have_default() {
         return Ok((None, None));
@@ -96,8 +104,7 @@ fn off_note(text: &str) -> String {
 
 /// Whether a step without a `--cpuset` may get one by its partition.
 fn may_have_default() -> bool {
-    cpusets::FILE
-        .in_force()
+    FILE.in_force()
         .is_some_and(|site| !site.partitions().is_empty())
 }
 
@@ -107,7 +114,7 @@ fn wanted(
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<CpusetOfStep>, String> {
-    let site = cpusets::FILE.in_force();
+    let site = FILE.in_force();
     let Some(held) = request(requested, cred, site.as_deref())? else {
         return Ok(None);
     };
@@ -149,7 +156,7 @@ fn of_request(
                 account: account.as_deref().unwrap_or_default(),
                 partition: partition.as_deref().unwrap_or_default(),
             };
-            let site = cpusets::FILE.in_force().unwrap_or_default();
+            let site = FILE.in_force().unwrap_or_default();
             let set = site.set(named.name.as_str(), identity);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
             Some(StepCpuset::Given(ExistingCpuset {
@@ -226,4 +233,51 @@ impl CpusetOfStep {
         request.cpuset = Some(self.cpuset.clone());
         request.job_allocation = Some(self.job_allocation.clone());
     }
+}
+
+/// The file that `cpusets=` names.
+pub(crate) static FILE: SiteFile<SiteCpusets> = SiteFile::new(
+    "cpusets",
+    About::Cpusets,
+    LastGoodConfig::Cpusets,
+    "this node has no static cpusets, and partitions add no words to a --cpuset",
+);
+
+/// Reads the file and puts it in force. It may take long, because the names of its users can lie on another machine too.
+pub(crate) fn read(node_name: &str) {
+    let site = Site {
+        is_here: &|list| node::is_listed(Some(node_name), list),
+        uid: &|name| {
+            let user = User::from_name(name).ok().flatten()?;
+            Some(user.uid.as_raw())
+        },
+    };
+    let parse = |path: &Path, text: &[u8], _| site_file::cpusets_of(path, text, &site);
+    let named = settings::current();
+    FILE.read(named.cpusets.as_deref(), node_name, parse, doubts);
+}
+
+/// What the administrator should know of a file that holds: users and CPUs that this node does not
+/// have.
+fn doubts(sets: &SiteCpusets) -> Vec<String> {
+    let path = sets.path.display();
+    log::info!(
+        "{path}: {} of this node, words of {}",
+        counted(sets.here().count(), "static cpuset"),
+        counted(sets.partitions().len(), "partition"),
+    );
+    let users = sets.doubts.iter().map(|doubt| format!("{path}, {doubt}"));
+    let machine = discovery::machine();
+    let cpus = sets.here().filter_map(|set| {
+        let missing = set.cpus.difference(machine.as_ref()?.cpus());
+        (!missing.is_empty()).then(|| {
+            format!(
+                "{path}, line {}: this node has no CPUs {missing}, so the cpuset {} is smaller here",
+                set.line, set.name
+            )
+        })
+    });
+    let doubts: Vec<_> = users.chain(cpus).collect();
+    doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
+    doubts
 }

@@ -12,9 +12,8 @@ use berth_placement::CpuSet;
 use super::entry::{Cpuset, Entry, Kind, StepKey};
 use super::now;
 use super::process::{Process, Task};
-use crate::lock;
 use crate::online::boot_id;
-use crate::trust;
+use crate::{lock, trust};
 
 const NAME: &str = "ledger.1";
 const MAGIC: &[u8; 8] = b"BERTHLG1";

@@ -1,7 +1,7 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{OwnEntry, TaskCgroup, cpuset_of, public};
+use berth_host::ledger::{OwnEntry, TaskCgroup, cpuset_of, queries};
 use berth_host::{Ledger, StateDir, machine_file};
 
 use crate::site::node;
@@ -74,13 +74,13 @@ fn publish(slurm: Option<Abi>, dir: &StateDir) {
         .map_err(|why| why.to_string())
         .and_then(|file| {
             let ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
-            public::publish(&ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
+            queries::publish(&ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
         });
     if let Err(why) = published {
         log::debug!(
             "{}/{} could not be updated: {why}",
             dir.path().display(),
-            public::NAME
+            queries::NAME
         );
     }
 }

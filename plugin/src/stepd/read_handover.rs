@@ -14,18 +14,16 @@ use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::step::handover::{Handover, Outcome};
 use crate::step::names;
-use crate::step::options::Texts;
+use crate::step::own_options::Texts;
 use crate::step::seal::{self, StepIdentity};
 use crate::step::words::{name, switched_off_note};
 use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
-use crate::stepd::own_node::own_cpus;
-use crate::stepd::pool::Entered;
+use crate::stepd::own_node::{self, own_cpus};
+use crate::stepd::pool::{self, Entered};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{
-    export_env, intent, key, node_facts, pool, quarantine, report, task_memory, unplanned,
-};
+use crate::stepd::{export_env, intent, node_facts, quarantine, report, task_memory, unplanned};
 
 /// `task_p_pre_setuid`.
 ///
@@ -252,7 +250,10 @@ fn sealed_handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover,
         step: record.step_id(),
         uid: record.uid(),
     };
-    let key = STATE.key.get_or_init(|| key::read(node_name)).as_ref()?;
+    let key = STATE
+        .key
+        .get_or_init(|| own_node::key(node_name))
+        .as_ref()?;
     seal::opened(&text, &identity, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 

@@ -15,13 +15,13 @@ use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
-use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
+use crate::stepd::job_stderr::{self, Place};
+use crate::stepd::ledger_entry::Account;
 use crate::stepd::own_node::own_cpus;
-use crate::stepd::refused::{self, Place};
+use crate::stepd::quarantine;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{job_stderr, quarantine};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -72,7 +72,7 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
             node_id: record.nodeid(),
             node_name: &step.node_name,
         };
-        if let Some(text) = refused::text(place, step.program(), &step.note) {
+        if let Some(text) = job_stderr::text(place, step.program(), &step.note) {
             report_error(step, &text);
         }
         return SUCCESS;
@@ -178,7 +178,7 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
 
 /// Lets tasks of pools go before this one.
 fn nice(step: &Session, task: TaskInfo) {
-    if let Err(why) = berth_host::nice::set_nicest(task.pid) {
+    if let Err(why) = berth_host::affinity::set_nicest(task.pid) {
         log::debug!("{}: task {}: {why}", step.name, task.gtid);
     }
 }
