@@ -7,7 +7,7 @@ use berth_placement::{CpuSet, SiteConfine};
 use libc::pid_t;
 
 use crate::site::{node, settings};
-use crate::stepd::session::Adopts;
+use crate::stepd::running_step::Adopts;
 use crate::stepd::state::STATE;
 
 /// `task_p_add_pid`. Slurm has moved the process into the step's cgroup already.

@@ -17,10 +17,10 @@ use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::fence::Fences;
 use crate::stepd::job_stderr::{self, Place};
-use crate::stepd::ledger_entry::Account;
+use crate::stepd::ledger_entry::LedgerEntry;
 use crate::stepd::own_node::own_cpus;
 use crate::stepd::quarantine;
-use crate::stepd::session::{Intent, Session};
+use crate::stepd::running_step::{Intent, RunningStep};
 use crate::stepd::state::STATE;
 
 /// Slurm fails the step only for a negative result.
@@ -34,6 +34,13 @@ const NO_LEAVES: &str = "a resumed job goes on with the CPUs that it had, whatev
                          cgroups of their own in cgroup v2";
 /// Deviations beyond this number are only counted.
 const SHOWN_DEVIATIONS: usize = 4;
+
+/// The running Slurm and its record of the step.
+#[derive(Clone, Copy)]
+struct SlurmStep<'a> {
+    slurm: Abi,
+    record: &'a StepRecord<'a>,
+}
 
 /// `task_p_set_affinity` (22.05) and `task_p_pre_launch_priv` (later lines).
 ///
@@ -51,7 +58,11 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     let mut step = STATE.step();
     let (code, messages) = match (step.as_mut(), record.task(local_id)) {
         (Some(step), Some(task)) => {
-            let code = forked(step, local_id, task, (slurm, &record));
+            let of_slurm = SlurmStep {
+                slurm,
+                record: &record,
+            };
+            let code = forked(step, local_id, task, of_slurm);
             (code, std::mem::take(&mut step.messages))
         }
         _ => (SUCCESS, Vec::new()),
@@ -64,8 +75,8 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     code
 }
 
-fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
-    let (slurm, record) = here;
+fn forked(step: &mut RunningStep, local_id: u32, task: TaskInfo, of_slurm: SlurmStep<'_>) -> c_int {
+    let SlurmStep { slurm, record } = of_slurm;
     if STATE.is_refused() {
         let place = Place {
             local_id,
@@ -77,7 +88,7 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
         }
         return SUCCESS;
     }
-    let code = bind(step, local_id, task, here);
+    let code = bind(step, local_id, task, of_slurm);
     if code == SUCCESS && step.is_nice {
         nice(step, task);
     }
@@ -85,34 +96,34 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
         quarantine::end();
         close(step);
         started(step, record);
-        if let Some(account) = step.accounts.first() {
-            account.publish(Some(slurm));
+        if let Some(entry) = step.ledger_entries.first() {
+            entry.publish(Some(slurm));
         }
     }
     code
 }
 
 /// The last task was forked: the ledger names the first one, and the tasks' cgroups.
-fn started(step: &mut Session, record: &StepRecord<'_>) {
+fn started(step: &mut RunningStep, record: &StepRecord<'_>) {
     let Some(first) = record.task(0) else {
         return;
     };
     let leaves = step.fences.as_mut().map(Fences::take_leaves);
     let leaves = leaves.unwrap_or_default();
-    for account in &mut step.accounts {
-        account.started(first.pid, &leaves);
+    for entry in &mut step.ledger_entries {
+        entry.started(first.pid, &leaves);
     }
     STATE.started(first.pid);
 }
 
 /// What a job's `RESUME_OPTION` cannot do here.
-fn resume_note(step: &Session) -> Option<&'static str> {
+fn resume_note(step: &RunningStep) -> Option<&'static str> {
     let fences = step.fences.as_ref()?;
     let requests = &fences.cpuset()?.requested;
     if !requests.contains(Keyword::ResumeOption.word()) {
         return None;
     }
-    match step.accounts.iter().any(Account::has_service) {
+    match step.ledger_entries.iter().any(LedgerEntry::has_service) {
         false => Some(NO_SERVICE),
         true if !fences.has_leaves() => Some(NO_LEAVES),
         true => None,
@@ -134,41 +145,38 @@ pub(crate) unsafe fn ended(raw: *mut c_void) -> c_int {
     SUCCESS
 }
 
-/// The running Slurm and the record of its step.
-type Here<'a> = (Abi, &'a StepRecord<'a>);
-
-fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
+fn bind(step: &mut RunningStep, local_id: u32, task: TaskInfo, of_slurm: SlurmStep<'_>) -> c_int {
     let wanted = match &step.intent {
         Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
         Intent::Own(own) => Some(own.clone()).filter(|own| !own.is_empty()),
         Intent::Leave => None,
     };
     let Some(wanted) = wanted else {
-        show(step, task, here, &granted(task), false);
+        show(step, task, of_slurm, &granted(task), false);
         return SUCCESS;
     };
     if node::is_pretended() {
         let result = set(task, &wanted);
-        return pretend(step, task, here, &wanted, result.is_ok());
+        return pretend(step, task, of_slurm, &wanted, result.is_ok());
     }
-    let result = match confine_and_set(step, task, here, &wanted) {
+    let result = match confine_and_set(step, task, of_slurm, &wanted) {
         Ok(()) => {
             compare(step, task, &wanted);
             Ok(())
         }
         // task/affinity fails such a task too; on all of the step's cores it would
         // have the threads that the job specialised away.
-        Err(why) if !wanted.is_empty() => retry(step, task, here, why),
+        Err(why) if !wanted.is_empty() => retry(step, task, of_slurm, why),
         Err(why) => Err(why),
     };
     match result {
         Ok(()) => {
             step.applied += 1;
-            show(step, task, here, &wanted, false);
+            show(step, task, of_slurm, &wanted, false);
             SUCCESS
         }
         Err(why) => {
-            show(step, task, here, &granted(task), true);
+            show(step, task, of_slurm, &granted(task), true);
             report_error(step, &format!("task {} is not started: {why}", task.gtid));
             step.deviations.push(format!("task {}: {why}", task.gtid));
             FAILED
@@ -177,7 +185,7 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
 }
 
 /// Lets tasks of pools go before this one.
-fn nice(step: &Session, task: TaskInfo) {
+fn nice(step: &RunningStep, task: TaskInfo) {
     if let Err(why) = berth_host::affinity::set_nicest(task.pid) {
         log::debug!("{}: task {}: {why}", step.name, task.gtid);
     }
@@ -186,13 +194,13 @@ fn nice(step: &Session, task: TaskInfo) {
 /// If hwloc was told to show another machine instead of this one, masks are shown, not
 /// applied: the kernel may not be able to follow, and the step runs anyway.
 fn pretend(
-    step: &mut Session,
+    step: &mut RunningStep,
     task: TaskInfo,
-    here: Here<'_>,
+    of_slurm: SlurmStep<'_>,
     wanted: &CpuSet,
     is_set: bool,
 ) -> c_int {
-    show(step, task, here, wanted, !is_set);
+    show(step, task, of_slurm, wanted, !is_set);
     if is_set && granted(task) == *wanted {
         step.applied += 1;
     } else if step.deviations.is_empty() {
@@ -205,13 +213,18 @@ fn pretend(
 
 /// If the kernel takes none of a mask's CPUs (offline, or excluded by a
 /// cgroup), the task gets the step's own CPUs, and the log reports it.
-fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
-    let (slurm, record) = here;
+fn retry(
+    step: &mut RunningStep,
+    task: TaskInfo,
+    of_slurm: SlurmStep<'_>,
+    why: String,
+) -> Result<(), String> {
+    let SlurmStep { slurm, record } = of_slurm;
     let own = own_cpus(slurm, record);
     if own.is_empty() {
         return Err(why);
     }
-    confine_and_set(step, task, here, &own).map_err(|_| why.clone())?;
+    confine_and_set(step, task, of_slurm, &own).map_err(|_| why.clone())?;
     compare(step, task, &own);
     step.deviations.push(format!(
         "task {}: {why}; bound to the step's CPUs {own}",
@@ -222,9 +235,9 @@ fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Res
 
 /// The affinity comes after the fence.
 fn confine_and_set(
-    step: &mut Session,
+    step: &mut RunningStep,
     task: TaskInfo,
-    (_, record): Here<'_>,
+    SlurmStep { record, .. }: SlurmStep<'_>,
     cpus: &CpuSet,
 ) -> Result<(), String> {
     if let Some(fences) = &mut step.fences {
@@ -247,7 +260,7 @@ fn granted(task: TaskInfo) -> CpuSet {
 /// Compares the kernel's mask with the one that was set. The kernel leaves out of a set what is
 /// offline or outside the task's cgroup: with ConstrainCores=yes slurmd's cgroups have only the
 /// CPUs that slurmd counts.
-fn compare(step: &mut Session, task: TaskInfo, wanted: &CpuSet) {
+fn compare(step: &mut RunningStep, task: TaskInfo, wanted: &CpuSet) {
     match berth_host::affinity_of(task.pid) {
         Ok(now) if now == *wanted => {}
         Ok(now) if now.is_subset(wanted) && is_online(&wanted.difference(&now)) => {
@@ -267,7 +280,13 @@ fn is_online(cpus: &CpuSet) -> bool {
     online.is_some_and(|online| cpus.is_subset(&online))
 }
 
-fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
+fn show(
+    step: &mut RunningStep,
+    task: TaskInfo,
+    SlurmStep { record, .. }: SlurmStep<'_>,
+    mask: &CpuSet,
+    failed: bool,
+) {
     if let Some(words) = &step.report {
         let node_name = record.node_name().unwrap_or_default();
         step.messages
@@ -276,7 +295,7 @@ fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet
 }
 
 /// The step's one line, and the notes to the user.
-fn close(step: &mut Session) {
+fn close(step: &mut RunningStep) {
     let deviations = some_of(&step.deviations);
     let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
     let resume = resume_note(step).unwrap_or_default();
@@ -331,12 +350,12 @@ fn some_of(deviations: &[String]) -> String {
 }
 
 /// An error for the user and the administrator.
-fn report_error(step: &mut Session, text: &str) {
+fn report_error(step: &mut RunningStep, text: &str) {
     log::error!("{text}");
     step.messages.push(format!("berth: error: {text}\n"));
 }
 
-fn note(step: &mut Session, text: &str) {
+fn note(step: &mut RunningStep, text: &str) {
     let notes = settings::current().notes;
     if notes != Notes::Off {
         log::info!("{}: note: {text}", step.name);
@@ -352,9 +371,9 @@ mod tests {
 
     #[test]
     fn texts_for_the_user_are_kept_while_the_step_is_locked() {
-        let mut step = Session {
+        let mut step = RunningStep {
             shows_notes: true,
-            ..Session::default()
+            ..RunningStep::default()
         };
         report_error(&mut step, "task 0 is not started");
         note(&mut step, "a cpuset");

@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::step::handover::{Handover, InCpuset};
 use crate::step::ledger::{self, Planner};
 use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
-use crate::stepd::ledger_entry::Account;
+use crate::stepd::ledger_entry::LedgerEntry;
 use crate::stepd::own_node;
 
 /// The time to wait for others who write the ledger.
@@ -52,7 +52,7 @@ pub(super) struct Decided {
     pub plan: Plan,
     pub cpuset: Option<InCpuset>,
     /// The step's entries in the ledger.
-    pub accounts: Vec<Account>,
+    pub ledger_entries: Vec<LedgerEntry>,
     /// The note to the user about the ledger.
     pub note: Option<String>,
     /// Whether slurmd counts this node in cores.
@@ -127,13 +127,17 @@ impl<'a> StepOwner<'a> {
         session: &mut Session<'_>,
         entry: Entry,
         line: Option<String>,
-    ) -> Result<Account, LedgerError> {
+    ) -> Result<LedgerEntry, LedgerError> {
         let entry = Entry {
             uid: self.uid,
             tasks: self.tasks,
             ..entry
         };
-        Ok(Account::new(session.hold(entry)?, self.dir.clone(), line))
+        Ok(LedgerEntry::new(
+            session.hold(entry)?,
+            self.dir.clone(),
+            line,
+        ))
     }
 }
 
@@ -252,7 +256,7 @@ impl Case<'_> {
         let step = (self.owner.key, self.owner.kind);
         if let Some(entry) = ledger::entry(step, &decided.step.request, &decided.plan) {
             decided
-                .accounts
+                .ledger_entries
                 .push(self.owner.hold(session, entry, None)?);
         }
         let Some(cpuset) = &decided.cpuset else {
@@ -262,9 +266,12 @@ impl Case<'_> {
         let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
         if let Some(entry) = job_cpuset::entry(self.owner.key, cpuset, job_cpus, living.as_ref()) {
             match self.owner.hold(session, entry, Some(cpuset.line.clone())) {
-                Ok(account) => decided.accounts.push(account),
+                Ok(entry) => decided.ledger_entries.push(entry),
                 Err(why) => {
-                    decided.accounts.drain(..).for_each(Account::take_back);
+                    decided
+                        .ledger_entries
+                        .drain(..)
+                        .for_each(LedgerEntry::take_back);
                     return Err(why);
                 }
             }
@@ -299,7 +306,7 @@ impl Case<'_> {
                 ..self.step.clone()
             },
             plan,
-            accounts: Vec::new(),
+            ledger_entries: Vec::new(),
             note: None,
             counts_cores: self.node.counts_cores(),
         }

@@ -165,7 +165,7 @@ impl Site {
                 for task in &decided.plan.tasks {
                     assert!(task.cpus.is_subset(&cpuset.cpus) && task.cpus.is_subset(&job.own));
                 }
-                let mut held = decided.accounts.pop().unwrap().into_held();
+                let mut held = decided.ledger_entries.pop().unwrap().into_held();
                 // Its tasks have started, for which this process stands.
                 held.started(std::process::id() as i32, Vec::new()).unwrap();
                 Some(State::Runs(Box::new(held)))
@@ -274,7 +274,7 @@ fn without_an_entry_a_step_is_bound_beside_others() {
         panic!("it is not refused");
     };
     assert_eq!(decided.plan.tasks[0].cpus.to_string(), "1");
-    assert!(decided.note.is_some() && decided.accounts.is_empty());
+    assert!(decided.note.is_some() && decided.ledger_entries.is_empty());
 }
 
 proptest! {

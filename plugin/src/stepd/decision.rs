@@ -15,7 +15,7 @@ use crate::step::words::{join, name};
 use crate::step::{CpuBindWords, Step, convert, memory};
 use crate::stepd::decide::{self, Decided, Failed, StepOwner, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};
-use crate::stepd::ledger_entry::Account;
+use crate::stepd::ledger_entry::LedgerEntry;
 
 /// Decides a step; returns its entries in the ledger.
 pub(super) fn of(
@@ -23,18 +23,18 @@ pub(super) fn of(
     record: &mut StepRecord<'_>,
     handover: &mut Handover,
     node_name: &str,
-) -> Vec<Account> {
+) -> Vec<LedgerEntry> {
     if handover.outcome == Outcome::Refused {
         return Vec::new();
     }
     let owner = StepOwner::of(record, handover, node_name);
     let Some(step) = handover.undecided.take() else {
-        let account = owner.and_then(|owner| joined(&owner, handover));
-        let account = account.unwrap_or_else(|why| {
+        let entry = owner.and_then(|owner| joined(&owner, handover));
+        let entry = entry.unwrap_or_else(|why| {
             log::error!("{why}; other jobs do not know of this step's cpuset");
             None
         });
-        return account.into_iter().collect();
+        return entry.into_iter().collect();
     };
     let decided = owner.map_err(Failed::Broken);
     match decided.and_then(|owner| decide::decide(slurm, &owner, *step)) {
@@ -64,7 +64,7 @@ fn applied(
     record: &mut StepRecord<'_>,
     handover: &mut Handover,
     decided: Decided,
-) -> Vec<Account> {
+) -> Vec<LedgerEntry> {
     add_note(handover, decided.note);
     if let Some(cpuset) = &decided.cpuset {
         log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
@@ -80,7 +80,7 @@ fn applied(
     if let Err(why) = put {
         log::error!("{}: {why}", name(record.step_id()));
     }
-    decided.accounts
+    decided.ledger_entries
 }
 
 /// One note more for the user.
@@ -116,7 +116,7 @@ fn put(
 }
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Result<Option<Account>, String> {
+fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Result<Option<LedgerEntry>, String> {
     match JobCpuset::read(&owner.dir, owner.uid, owner.key.job) {
         Some(kept) => owner.locked(|session| inside_job(owner, session, (handover, kept))),
         None => Ok(None),
@@ -129,7 +129,7 @@ fn inside_job(
     owner: &StepOwner<'_>,
     session: &mut Session<'_>,
     (handover, kept): (&mut Handover, JobCpuset),
-) -> Result<Option<Account>, LedgerError> {
+) -> Result<Option<LedgerEntry>, LedgerError> {
     let Some(living) = session.cpuset_of(owner.key.job) else {
         return Ok(None);
     };

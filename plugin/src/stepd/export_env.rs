@@ -14,7 +14,7 @@ use crate::site::standing::Abi;
 use crate::step::handover::{Handover, Member, Outcome, Served};
 use crate::step::names;
 use crate::stepd::devices::Devices;
-use crate::stepd::session::Intent;
+use crate::stepd::running_step::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{self, BindingEnv, Cores, Prepared};
 use crate::stepd::{own_node, pe_hooks};

@@ -8,7 +8,7 @@ use crate::site::standing::Abi;
 use crate::step::handover::Handover;
 use crate::step::words::name;
 use crate::step::{convert, inherited};
-use crate::stepd::session::Intent;
+use crate::stepd::running_step::Intent;
 
 /// The message's masks, limited to the step's own CPUs and to what a level gives beyond them, and a text on the CPUs that were
 /// left out. The handover gets the mark of their list.

@@ -8,14 +8,14 @@ use crate::site::node;
 use crate::site::standing::Abi;
 
 /// The step's entry and its place.
-pub(crate) struct Account {
+pub(crate) struct LedgerEntry {
     held: OwnEntry,
     dir: StateDir,
     /// The line of its cpuset, for the log.
     cpuset: Option<String>,
 }
 
-impl Account {
+impl LedgerEntry {
     /// `cpuset` is the line of a cpuset's entry.
     pub(crate) fn new(held: OwnEntry, dir: StateDir, cpuset: Option<String>) -> Self {
         Self { held, dir, cpuset }

@@ -26,7 +26,7 @@ mod pool_fit;
 pub(crate) mod quarantine;
 pub(crate) mod read_handover;
 pub(crate) mod report;
-pub(crate) mod session;
+pub(crate) mod running_step;
 pub(crate) mod spank_only;
 pub(crate) mod spank_plan;
 pub(crate) mod state;

@@ -11,7 +11,7 @@ use crate::site::settings::{self, Quarantine as Setting};
 use crate::site::{node, standing};
 use crate::stepd::own_node;
 use crate::stepd::own_node::of_cores;
-use crate::stepd::session::{Adopts, Quarantine};
+use crate::stepd::running_step::{Adopts, Quarantine};
 use crate::stepd::state::STATE;
 
 /// SPANK's `init`, in slurmstepd's first thread: as early as a plugin of ours can be. Whether the

@@ -21,7 +21,7 @@ use crate::stepd::decision::{self, add_note};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_node::{self, own_cpus};
 use crate::stepd::pool::{self, Entered};
-use crate::stepd::session::{Intent, Session};
+use crate::stepd::running_step::{Intent, RunningStep};
 use crate::stepd::state::STATE;
 use crate::stepd::{export_env, intent, node_facts, quarantine, report, task_memory, unplanned};
 
@@ -63,7 +63,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
 /// Whether the record's masks are slurmd's. Otherwise they are the client's own, and Slurm's function for the frequency of
 /// their CPUs neither checks them (`cpu_freq_cpuset_validate`, which takes a negative number of a list for an index) nor
 /// asks whose CPUs they are.
-fn has_our_masks(step: &Session) -> bool {
+fn has_our_masks(step: &RunningStep) -> bool {
     let is_ours = match step.outcome {
         Outcome::Bound | Outcome::Unbound | Outcome::Failed => true,
         Outcome::Refused | Outcome::Off => false,
@@ -86,7 +86,7 @@ fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
 }
 
 /// The step, unless berth has nothing to do with it.
-fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
+fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<RunningStep> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {
@@ -101,7 +101,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     // A job for which its pool is full is planned as a normal one.
     let entered = admit(record, &mut handover, &node_name);
     let was_refused = handover.outcome == Outcome::Refused;
-    let accounts = decision::of(slurm, record, &mut handover, &node_name);
+    let ledger_entries = decision::of(slurm, record, &mut handover, &node_name);
     let masks = masks(record, is_read);
     let is_quiet =
         is_read && handover.cpuset.is_none() && entered.pool.is_none() && is_as_affinity();
@@ -113,7 +113,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     stands_in(slurm, record, (&mut handover, is_read));
     export_env::export(slurm, record, &intent, &mut handover);
     let memory = memory_masks(slurm, record, &handover);
-    Some(Session {
+    Some(RunningStep {
         name: name(id),
         outcome: handover.outcome,
         fences: fences(id, &handover),
@@ -130,12 +130,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         shows_notes: shows_notes(record) && !is_quiet,
         node_tasks: record.node_tasks(),
         deviations: cut.into_iter().collect(),
-        accounts,
+        ledger_entries,
         pool: entered.pool,
         beside_pools: entered.beside,
         is_nice: entered.is_nice,
         node_name,
-        ..Session::default()
+        ..RunningStep::default()
     })
 }
 
@@ -222,14 +222,14 @@ fn is_as_affinity() -> bool {
 
 /// The administrator's file exists: nothing is applied, and a note goes to a user who requested a
 /// binding.
-fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Session> {
+fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<RunningStep> {
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
     let is_regular = record.step_id().kind == StepKind::Regular;
     let requested = is_regular.then(|| STATE.options())?;
     let note = switched_off_note(&requested)?;
-    Some(Session {
+    Some(RunningStep {
         name: name(record.step_id()),
         node_name,
         outcome: Outcome::Off,
@@ -237,7 +237,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         note,
         shows_notes: shows_notes(record),
         node_tasks: record.node_tasks(),
-        ..Session::default()
+        ..RunningStep::default()
     })
 }
 
@@ -276,9 +276,9 @@ mod tests {
 
     #[test]
     fn frequencies_are_for_masks_of_slurmd_s_alone() {
-        let unbound = |outcome| Session {
+        let unbound = |outcome| RunningStep {
             outcome,
-            ..Session::default()
+            ..RunningStep::default()
         };
         for (outcome, ours) in [
             (Outcome::Bound, true),
@@ -289,7 +289,7 @@ mod tests {
         ] {
             assert_eq!(has_our_masks(&unbound(outcome)), ours, "{outcome:?}");
         }
-        let untrusted = Session {
+        let untrusted = RunningStep {
             intent: Intent::Own(CpuSet::new()),
             ..unbound(Outcome::Unbound)
         };

@@ -47,8 +47,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     let (Ok(pid), Ok(id)) = (spank.task_pid(), spank.task_id()) else {
         return;
     };
-    if let Some(account) = bound.account.as_mut().filter(|_| id == 0) {
-        account.started(pid, &[]);
+    if let Some(entry) = bound.ledger_entry.as_mut().filter(|_| id == 0) {
+        entry.started(pid, &[]);
     }
     if let Some(cpus) = bound.tasks.get(id as usize) {
         if let Some(fences) = &mut bound.fences {
@@ -82,8 +82,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
         );
         let is_told = bound.shows_notes && !bound.note.is_empty();
         let note = is_told.then(|| format!("berth: note: {}\n", bound.note));
-        if let Some(account) = &bound.account {
-            account.publish(standing::unjudged());
+        if let Some(entry) = &bound.ledger_entry {
+            entry.publish(standing::unjudged());
         }
         // Nobody knows how long the user's file takes.
         drop(step);
@@ -143,14 +143,14 @@ pub(crate) fn task_ended(spank: &SpankHandle<'_>) {
 
 /// The step has ended.
 pub(crate) fn release() {
-    let (account, fences) = match STATE.alone().as_mut() {
-        Some(step) => (step.account.take(), step.fences.take()),
+    let (entry, fences) = match STATE.alone().as_mut() {
+        Some(step) => (step.ledger_entry.take(), step.fences.take()),
         None => (None, None),
     };
     if let Some(mut fences) = fences {
         fences.clear();
     }
-    if let Some(account) = account {
-        account.release(standing::unjudged());
+    if let Some(entry) = entry {
+        entry.release(standing::unjudged());
     }
 }

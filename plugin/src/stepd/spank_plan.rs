@@ -19,8 +19,8 @@ use crate::step::{Step, names};
 use crate::stepd::decide::{self, Failed};
 use crate::stepd::fence::Fences;
 use crate::stepd::job_env::Spank;
-use crate::stepd::ledger_entry::Account;
-use crate::stepd::session::Alone;
+use crate::stepd::ledger_entry::LedgerEntry;
+use crate::stepd::running_step::Alone;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{BindingEnv, Prepared};
 use crate::stepd::{pe_hooks, report};
@@ -183,7 +183,7 @@ impl SpankIdentity {
             kind.unwrap_or_default(),
             rules,
         );
-        let (plan, account, note) = self.decided(ask, node)?;
+        let (plan, entry, note) = self.decided(ask, node)?;
         self.tell_tasks(spank, ours.binding.as_ref(), &plan);
         let binds = match &ours.binding {
             Some(binding) => binding.instance == Instance::Set && plan.chosen.is_some(),
@@ -199,7 +199,7 @@ impl SpankIdentity {
             name: format!(" {} rule={}", ours.typed(), plan.decision.rule),
             note: notes.join("; "),
             tasks: if binds { tasks } else { Vec::new() },
-            account,
+            ledger_entry: entry,
             ..Alone::default()
         })
     }
@@ -209,7 +209,7 @@ impl SpankIdentity {
         &self,
         request: Request,
         node: Node,
-    ) -> Result<(Plan, Option<Account>, Option<String>), Failed> {
+    ) -> Result<(Plan, Option<LedgerEntry>, Option<String>), Failed> {
         if request.binding.is_none() {
             return Ok((alone(&request, &node)?, None, None));
         }
@@ -227,7 +227,7 @@ impl SpankIdentity {
             ..Step::default()
         };
         let mut decided = decide::on(&identity, step, node)?;
-        Ok((decided.plan, decided.accounts.pop(), decided.note))
+        Ok((decided.plan, decided.ledger_entries.pop(), decided.note))
     }
 
     /// Those of the tasks, whose own CPUs they hold.

@@ -18,7 +18,7 @@ use berth_host::key::Key;
 use crate::site::{metrics, standing};
 use crate::step::handover::Outcome;
 use crate::step::own_options::{Own, Texts};
-use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
+use crate::stepd::running_step::{Adopts, Alone, Quarantine, RunningStep};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 
 /// slurmstepd's state.
@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub key: OnceLock<Result<Key, String>>,
     /// The step of the task plugin. Written by `pre_setuid`, counted up in the parent after
     /// each fork, and read again when the step has ended.
-    step: Mutex<Option<Session>>,
+    step: Mutex<Option<RunningStep>>,
     /// The step, if only SPANK's hooks serve it. Written by `init_post_opt`, then as `step`.
     alone: Mutex<Option<Alone>>,
     /// What `quarantine=` holds. Written by SPANK's `init`; read and let go in the parent.
@@ -136,14 +136,14 @@ impl State {
     }
 
     /// The step's tasks are about to be forked.
-    pub(crate) fn begin(&self, step: Session) {
+    pub(crate) fn begin(&self, step: RunningStep) {
         let is_refused = step.outcome == Outcome::Refused;
         self.is_refused.store(is_refused, Ordering::Relaxed);
         *self.step() = Some(step);
     }
 
     /// The step, if `pre_setuid` saw one. A task must not call this.
-    pub(crate) fn step(&self) -> MutexGuard<'_, Option<Session>> {
+    pub(crate) fn step(&self) -> MutexGuard<'_, Option<RunningStep>> {
         unpoisoned(&self.step)
     }
 
@@ -188,10 +188,12 @@ impl State {
         let membership = unpoisoned(&self.pool).take();
         membership.into_iter().for_each(pool::Membership::release);
         let mut step = self.step();
-        let accounts = step.as_mut().map(|step| std::mem::take(&mut step.accounts));
+        let ledger_entries = step
+            .as_mut()
+            .map(|step| std::mem::take(&mut step.ledger_entries));
         drop(step);
-        for account in accounts.into_iter().flatten() {
-            account.release(standing::working());
+        for entry in ledger_entries.into_iter().flatten() {
+            entry.release(standing::working());
         }
         // slurmd has counted those that the switch-off file left alone.
         let step = self.step();

@@ -9,7 +9,7 @@ use slurm_sys::StepRecord;
 
 use crate::site::standing::Abi;
 use crate::step::own_options::Ours;
-use crate::stepd::session::Intent;
+use crate::stepd::running_step::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::{own_node, spank_only, task_memory};
 

@@ -73,7 +73,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         }),
         Own::Cpuset => cpuset::why_not(text, words),
         // Only the node knows its cores, devices and cgroups.
-        _ => None,
+        Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }

@@ -8,13 +8,13 @@ use berth_placement::CpuSet;
 
 use crate::step::handover::Outcome;
 use crate::stepd::fence::Fences;
-use crate::stepd::ledger_entry::Account;
+use crate::stepd::ledger_entry::LedgerEntry;
 use crate::stepd::report;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on. By default its tasks are left as they are: it has no plan, no
 /// fence and no place in the ledger.
 #[derive(Default)]
-pub(crate) struct Session {
+pub(crate) struct RunningStep {
     /// `step=12.0`, for the log.
     pub name: String,
     /// NodeName of this slurmd.
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     /// CPUs of the masks that the tasks' cgroup does not allow: the kernel has left them out.
     pub outside_cgroup: CpuSet,
     /// The step's entries in the ledger: of a `--binding` that chose its cores, and of its cpuset.
-    pub accounts: Vec<Account>,
+    pub ledger_entries: Vec<LedgerEntry>,
     /// The fences of its tasks, if they are to be confined.
     pub fences: Option<Fences>,
     /// Whether its job is in a pool, if its partition or account puts it there.
@@ -70,7 +70,7 @@ pub(crate) enum Intent {
     Own(CpuSet),
 }
 
-impl Session {
+impl RunningStep {
     /// The user's word for its tasks.
     pub(crate) fn program(&self) -> &'static str {
         match self.is_batch {
@@ -122,7 +122,7 @@ pub(crate) struct Alone {
     pub shows_notes: bool,
     /// Each task's CPUs; none if the job binds itself, or if no cores could be given.
     pub tasks: Vec<CpuSet>,
-    pub account: Option<Account>,
+    pub ledger_entry: Option<LedgerEntry>,
     /// The tasks' fences, if they are confined.
     pub fences: Option<Fences>,
     /// Why the tasks must not start.
