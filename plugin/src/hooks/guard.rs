@@ -64,7 +64,7 @@ fn run(_hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
 
 #[cfg(debug_assertions)]
 fn run(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
-    crate::hooks::guard::panic_if_planted(hook);
+    panic_if_planted(hook);
     work()
 }
 
@@ -99,13 +99,15 @@ fn text_of(payload: &dyn Any) -> &str {
         .unwrap_or("no text")
 }
 
-/// The variable that names the file. A test also looks for this word in a release build.
-const VARIABLE: &str = "BERTH_PLANTED_PANIC";
+/// The variable that names the file with the hook in which to panic. A test also looks for this word in a release build.
+#[cfg(debug_assertions)]
+const PLANTED_PANIC: &str = "BERTH_PLANTED_PANIC";
 
 /// Panics if the file names this hook.
+#[cfg(debug_assertions)]
 #[allow(clippy::panic, reason = "that is its purpose")]
-pub(crate) fn panic_if_planted(hook: &str) {
-    let Some(file) = std::env::var_os(VARIABLE) else {
+fn panic_if_planted(hook: &str) {
+    let Some(file) = std::env::var_os(PLANTED_PANIC) else {
         return;
     };
     let named = std::fs::read(file).unwrap_or_default();
