@@ -17,7 +17,7 @@ use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answered};
 use berth_answer::reader::Reader;
-use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
+use berth_answer::world::{Context, GpusOfJob, OwnJob, ScriptFile, World};
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
@@ -49,10 +49,10 @@ struct Machines {
 }
 
 impl World for Machines {
-    fn standing(&self, machine: &str, _cluster: Option<&str>) -> Standing {
-        Standing {
+    fn context(&self, machine: &str, _cluster: Option<&str>) -> Context {
+        Context {
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
-            ..Standing::default()
+            ..Context::default()
         }
     }
 

@@ -12,7 +12,7 @@ use berth_srun::{Line, Release, line};
 use crate::args::is_plans_own;
 use crate::lines::NoAnswer;
 use crate::world::{ScriptFile, World};
-use crate::{By, Fact};
+use crate::{Premise, Provenance};
 
 /// A job as its line asks for it.
 #[derive(Clone, Debug)]
@@ -57,10 +57,10 @@ impl JobLine {
     }
 
     /// The variables that its command takes options from.
-    pub(crate) fn variables(&self) -> Option<Fact> {
+    pub(crate) fn variables(&self) -> Option<Premise> {
         let pairs = by_variables(&self.options);
         let source = format!("variables that {} reads", self.program.name());
-        let found = || Fact::new("options", pairs.join(" "), By::Found, source);
+        let found = || Premise::new("options", pairs.join(" "), Provenance::Found, source);
         (!pairs.is_empty()).then(found)
     }
 }
@@ -221,6 +221,11 @@ fn is_slurms(name: &str) -> bool {
         .any(|program| long(*program, None, name) != Lookup::Unknown)
 }
 
+/// Whether a word makes a job's nodes its own.
+pub(crate) fn is_exclusive(word: &str) -> bool {
+    word == "--exclusive" || word.starts_with("--exclusive=")
+}
+
 /// A program's name without its folder.
 pub(crate) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
@@ -229,7 +234,7 @@ pub(crate) fn base(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Scripts;
+    use crate::world::tests::Scripts;
 
     #[test]
     fn the_lines_options_go_before_the_scripts() {

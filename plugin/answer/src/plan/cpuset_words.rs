@@ -100,7 +100,7 @@ impl Question {
         if let Some((words, file)) = self.cpusets_of_cluster.as_deref() {
             return Some(SiteCpusets::of(words, file));
         }
-        let node = self.standing.node.as_ref()?;
+        let node = self.context.node.as_ref()?;
         let rules = node.rules.as_ref();
         let file = rules.map_or("", |rules| rules.cpusets.as_str());
         Some(SiteCpusets::of(&node.words, file))

@@ -91,8 +91,8 @@ impl Question {
     /// A variable before the line's command, or of the environment where the line would be typed.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let is_live = self.machine == LIVE && self.cluster.as_deref() == Some(LIVE);
-        let counts = self.standing.is_here || is_live;
-        let around = || self.standing.variable(name).filter(|_| counts);
+        let counts = self.context.is_here || is_live;
+        let around = || self.context.variable(name).filter(|_| counts);
         set_on_line(&self.line_variables, name).or_else(around)
     }
 
@@ -126,8 +126,8 @@ impl Question {
 
     /// The configuration of the cluster that is asked about, else of this node's.
     pub(super) fn known_config(&self) -> Option<&Config> {
-        let of_node = self.standing.config_of_node.as_deref();
-        self.config().or(of_node.filter(|_| self.standing.is_here))
+        let of_node = self.context.config_of_node.as_deref();
+        self.config().or(of_node.filter(|_| self.context.is_here))
     }
 
     /// The partition of jobs that name none, where the configuration is known.
@@ -140,8 +140,8 @@ impl Question {
         if let Some(job) = self.job_line() {
             return job.ok()?.wanted.partition.clone();
         }
-        if self.standing.job.is_some() {
-            return self.standing.variable("SLURM_JOB_PARTITION");
+        if self.context.job.is_some() {
+            return self.context.variable("SLURM_JOB_PARTITION");
         }
         let mut kept = self.srun.options().iter();
         kept.rfind(|kept| kept.name == "partition")?.value.clone()

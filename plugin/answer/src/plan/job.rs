@@ -17,12 +17,12 @@ use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
 use super::{answer_of_line, site};
 use crate::args::Format;
-use crate::columns::write_named;
 use crate::lines::NoAnswer;
+use crate::lines::job::is_exclusive;
 use crate::lines::job::{self, JobLine, Script};
-use crate::lines::plan_args::is_exclusive;
 use crate::picture::Screen;
-use crate::{By, Fact, Failure, Question, text};
+use crate::text::write_named;
+use crate::{Failure, Premise, Provenance, Question, text};
 
 /// Plans it.
 ///
@@ -38,10 +38,10 @@ pub(super) fn as_job(
     }
     let found = only_job(args, on, line?)?;
     is_shown(args, &found)?;
-    let mut facts = site::facts(args)?;
-    facts.extend(found.line.variables());
-    facts.push(allocation(&found));
-    facts.extend(script(&found.line.script));
+    let mut premises = site::premises(args)?;
+    premises.extend(found.line.variables());
+    premises.push(allocation(&found));
+    premises.extend(script(&found.line.script));
     let mut plans = Plans::default();
     if found.line.program == Program::Sbatch {
         add_script(&mut plans, args, on, &found)?;
@@ -60,7 +60,7 @@ pub(super) fn as_job(
         notes: Vec::new(),
         nodes_assumed: found.first.nodes_assumed,
         job: Some(job),
-        facts,
+        premises,
         plans: plans.all,
         of_node: plans.of_node,
     })
@@ -147,23 +147,23 @@ fn add_script(
 }
 
 /// The job's part of the cluster in one line.
-fn allocation(found: &OnlyJob) -> Fact {
-    let fact = &found.first.fact;
+fn allocation(found: &OnlyJob) -> Premise {
+    let premise = &found.first.premise;
     let value = match found.nodes.as_slice() {
-        [_] => fact.value.clone(),
+        [_] => premise.value.clone(),
         several => {
             let cpus: u32 = several.iter().map(|node| node.cpus).sum();
             format!("{cpus} CPUs on {} nodes", several.len())
         }
     };
-    Fact {
+    Premise {
         value,
-        ..fact.clone()
+        ..premise.clone()
     }
 }
 
 /// What is known of the script.
-fn script(script: &Script) -> Option<Fact> {
+fn script(script: &Script) -> Option<Premise> {
     match script {
         Script::None => None,
         Script::Read { name, .. } => {
@@ -173,11 +173,21 @@ fn script(script: &Script) -> Option<Fact> {
             } else {
                 value
             };
-            Some(Fact::new("script", value, By::Option, "the line".into()))
+            Some(Premise::new(
+                "script",
+                value,
+                Provenance::Option,
+                "the line".into(),
+            ))
         }
         Script::Unread(why) | Script::Missing { why, .. } => {
             let value = "no #SBATCH lines".to_string();
-            Some(Fact::new("script", value, By::Assumed, why.clone()))
+            Some(Premise::new(
+                "script",
+                value,
+                Provenance::Assumed,
+                why.clone(),
+            ))
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::json::{self, Framed};
 use crate::parents::{Parents, gpus};
 use crate::plan::{bound_to, notes};
 use crate::world::LIVE;
-use crate::{Fact, Failure, Question};
+use crate::{Failure, Premise, Question};
 
 const FORMAT: &str = "berth-plan";
 
@@ -28,8 +28,8 @@ const FORMAT: &str = "berth-plan";
 struct Document<'a> {
     machine: MachineJson<'a>,
     allocation: String,
-    /// The facts behind the answer, each with its source.
-    assumed: &'a [Fact],
+    /// The premises behind the answer, each with its source.
+    assumed: &'a [Premise],
     /// Whether slurmctld may choose other nodes; absent where there was no choice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     nodes_assumed: bool,
@@ -213,7 +213,10 @@ fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Resul
 
 /// The step's part of each node in one text.
 pub(super) fn allocation(step: &PlannedStep) -> String {
-    let mut parts = step.facts.iter().filter(|fact| fact.what == "allocation");
+    let mut parts = step
+        .premises
+        .iter()
+        .filter(|premise| premise.what == "allocation");
     parts.next().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -248,7 +251,7 @@ fn document(of: Answered<'_>) -> Document<'_> {
     Document {
         machine: MachineJson::of(args, on),
         allocation: allocation(step),
-        assumed: &step.facts,
+        assumed: &step.premises,
         nodes_assumed: step.nodes_assumed,
         rules: plans()
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))

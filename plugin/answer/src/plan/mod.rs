@@ -259,7 +259,7 @@ fn bound_to(plan: &Plan) -> Option<String> {
 fn numbering_note(args: &Question, on: &Node) -> Option<String> {
     let threads = on.shape().threads;
     let is_numbered = args.numbering.is_some() || threads < 2;
-    if is_numbered || !args.standing.is_synthetic {
+    if is_numbered || !args.context.is_synthetic {
         return None;
     }
     let option = numbers_cpus(args)?;

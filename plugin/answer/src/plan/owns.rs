@@ -8,20 +8,20 @@ use berth_srun::Config;
 
 use crate::args::OwnedCores;
 use crate::world::Part;
-use crate::{By, Fact, Failure, Question};
+use crate::{Failure, Premise, Provenance, Question};
 
 /// The step's part of each node.
 #[derive(Clone, Debug)]
 pub struct Owns {
     pub allocation: Allocation,
-    pub fact: Fact,
+    pub premise: Premise,
 }
 
 impl Owns {
-    fn new(allocation: Allocation, value: String, by: By, source: String) -> Self {
+    fn new(allocation: Allocation, value: String, by: Provenance, source: String) -> Self {
         Self {
             allocation,
-            fact: Fact::new("allocation", value, by, source),
+            premise: Premise::new("allocation", value, by, source),
         }
     }
 }
@@ -39,7 +39,7 @@ pub fn is_whole(args: &Question) -> bool {
 /// The note if srun's word for what a step gets changes nothing here.
 pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
     let requested = &args.srun;
-    let is_of_job = args.job.is_some() || args.standing.job.is_some();
+    let is_of_job = args.job.is_some() || args.context.job.is_some();
     match () {
         () if requested.exact && requested.exclusive.is_none() && is_whole(args) => Some(
             "--exact gives the step only the cores that it asks for, and this plan is for the \
@@ -120,12 +120,12 @@ pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
         }
         (None, None) => return of_step(args, node),
     };
-    Ok(Owns::new(owned, value, By::Option, option.into()))
+    Ok(Owns::new(owned, value, Provenance::Option, option.into()))
 }
 
 /// The part of the step in which the command runs.
 fn of_step(args: &Question, node: &Node) -> Result<Owns, Failure> {
-    let known = args.standing.job.as_ref().and_then(|job| job.step.as_ref());
+    let known = args.context.job.as_ref().and_then(|job| job.step.as_ref());
     let (part, how) = known.ok_or(
         "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
          ConstrainCores=yes, or name the cores with --cores",
@@ -146,7 +146,7 @@ pub(super) fn cores_of(part: &Part, node: &Node) -> Vec<CoreIdx> {
 fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
     let cores = cores_of(part, node);
     let value = format!("cores {}", listed(&cores));
-    Owns::new(of_cores(cores, node), value, By::Found, how.into())
+    Owns::new(of_cores(cores, node), value, Provenance::Found, how.into())
 }
 
 pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {

@@ -8,9 +8,9 @@ use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::Answered;
-use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cells, CpuState, Picture, Screen};
+use crate::text::write_named;
 use crate::{Failure, Question};
 
 /// For the terminal.

@@ -14,7 +14,7 @@ impl Question {
         let name = self.pool.as_ref()?.of_a_pool()?;
         let of_job = |planned| of_job(planned, on, self.effective_reserved());
         let cpus = step.plans.iter().map(of_job).max()?;
-        let Some(node) = self.standing.node.as_ref() else {
+        let Some(node) = self.context.node.as_ref() else {
             return Some(format!(
                 "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
                  of the site"

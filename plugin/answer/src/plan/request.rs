@@ -38,7 +38,7 @@ pub fn node(args: &Question, world: &dyn World) -> Result<Node, Failure> {
 
 /// This node as its slurmd knows it: the machine that it found, counted as it counts.
 fn slurmds(args: &Question, socket: SocketKind) -> Option<(Shape, Arc<Machine>)> {
-    let node = args.standing.node.as_ref();
+    let node = args.context.node.as_ref();
     let node = node.filter(|_| args.numbering.is_none())?;
     let machine = node.machine.clone()?;
     let rules = node.rules.as_ref().filter(|rules| rules.socket() == socket);
@@ -80,7 +80,7 @@ fn part_of(machine: &Machine, args: &Question) -> Option<Machine> {
     if args.allow_ecores {
         return None;
     }
-    if let Some(words) = args.standing.node.as_ref().map(|node| &node.words) {
+    if let Some(words) = args.context.node.as_ref().map(|node| &node.words) {
         let left = CpuSet::from_list(&words.left_out).ok()?;
         let parts = ECores::ALL
             .into_iter()

@@ -10,7 +10,7 @@ use super::wishes::cpu_bind;
 use crate::args::{SiteNodes, site_bind};
 use crate::lines::job::by_variables;
 use crate::question::{ByDefault, DefaultSource, Question};
-use crate::{By, Fact, Failure};
+use crate::{Failure, Premise, Provenance};
 
 impl Question {
     /// Whether the user says that jobs of the site get whole nodes. The configuration of a cluster knows
@@ -22,7 +22,7 @@ impl Question {
 
     /// The configuration of the cluster that is asked about.
     pub fn config(&self) -> Option<&Config> {
-        self.standing.cluster.as_ref()?.as_deref().ok()
+        self.context.cluster.as_ref()?.as_deref().ok()
     }
 
     /// berth's settings on the cluster that is asked about.
@@ -32,7 +32,7 @@ impl Question {
 
     /// What slurmd announced of its rules here.
     pub(super) fn announced(&self) -> Option<&berth_site::SiteRules> {
-        self.standing.node.as_ref()?.rules.as_ref()
+        self.context.node.as_ref()?.rules.as_ref()
     }
 
     /// What counts as a socket.
@@ -96,7 +96,7 @@ impl Question {
 
     /// Where another plugin binds, its masks are those of task/affinity.
     fn unannounced_fixes(&self) -> Fixes {
-        let node = self.standing.node.as_ref();
+        let node = self.context.node.as_ref();
         let mut is_aside = node.is_some_and(|node| !node.words.is_task_plugin);
         let list = self
             .config()
@@ -122,22 +122,22 @@ impl Question {
 
 /// The rules by their source: those of options, those that were found, and those that are assumed. Behind them what
 /// variables say.
-pub(super) fn facts(args: &Question) -> Result<Vec<Fact>, Failure> {
+pub(super) fn premises(args: &Question) -> Result<Vec<Premise>, Failure> {
     let (by, source) = source(args);
-    let mut facts: Vec<Fact> = Vec::new();
+    let mut premises: Vec<Premise> = Vec::new();
     for word in words(args, &args.rules()?) {
         let (by, source) = match () {
-            () if word.is_typed => (By::Option, "options"),
-            () if args.cluster.is_some() && !word.is_configured => (By::Assumed, ""),
+            () if word.is_typed => (Provenance::Option, "options"),
+            () if args.cluster.is_some() && !word.is_configured => (Provenance::Assumed, ""),
             () => (by.clone(), source.as_str()),
         };
-        match facts.iter_mut().find(|fact| fact.by == by) {
-            Some(fact) => fact.value = format!("{}, {}", fact.value, word.text),
-            None => facts.push(Fact::new("site", word.text, by, source.into())),
+        match premises.iter_mut().find(|premise| premise.by == by) {
+            Some(premise) => premise.value = format!("{}, {}", premise.value, word.text),
+            None => premises.push(Premise::new("site", word.text, by, source.into())),
         }
     }
-    facts.extend(variables(args));
-    Ok(facts)
+    premises.extend(variables(args));
+    Ok(premises)
 }
 
 /// A rule in words.
@@ -181,7 +181,7 @@ fn of_levels(args: &Question, rules: &Rules) -> [Option<Word>; 4] {
         }),
         Some(Word {
             is_typed: args.slurm.is_some(),
-            is_configured: args.standing.release().is_some(),
+            is_configured: args.context.release().is_some(),
             text: release,
         }),
         word(
@@ -254,29 +254,34 @@ fn of_others(args: &Question, rules: &Rules) -> [Option<Word>; 6] {
 }
 
 /// The options that come from variables, and those of berth's own that a job's line passes on.
-fn variables(args: &Question) -> Vec<Fact> {
+fn variables(args: &Question) -> Vec<Premise> {
     let mut pairs = by_variables(args.srun.options());
-    let mut facts = Vec::new();
+    let mut premises = Vec::new();
     for ByDefault { by, own, text } in &args.defaults {
         match by {
             DefaultSource::Variable(name) => pairs.push(format!("{name}={text}")),
-            DefaultSource::Job => facts.push(Fact::new(
+            DefaultSource::Job => premises.push(Premise::new(
                 "options",
                 format!("--{}={text}", own.name),
-                By::Option,
+                Provenance::Option,
                 "the line of the job".into(),
             )),
         }
     }
     if !pairs.is_empty() {
         let source = "variables that srun reads".into();
-        facts.push(Fact::new("options", pairs.join(" "), By::Found, source));
+        premises.push(Premise::new(
+            "options",
+            pairs.join(" "),
+            Provenance::Found,
+            source,
+        ));
     }
-    facts
+    premises
 }
 
 /// Where rules without an option come from.
-fn source(args: &Question) -> (By, String) {
+fn source(args: &Question) -> (Provenance, String) {
     if let (Some(config), Some(named)) = (args.config(), &args.cluster) {
         let list = config.task_plugin.as_deref().unwrap_or("none");
         let binds = ["berth", "affinity"].iter().any(|name| list.contains(name));
@@ -285,16 +290,16 @@ fn source(args: &Question) -> (By, String) {
         let settings = settings.map(|site| format!(" with {}", site.path.display()));
         let settings = settings.unwrap_or_default();
         return (
-            By::Found,
+            Provenance::Found,
             format!("TaskPlugin={list}{why}, --cluster {named}{settings}"),
         );
     }
-    let Some(node) = args.standing.node.as_ref() else {
-        let why = match args.standing.is_here {
+    let Some(node) = args.context.node.as_ref() else {
+        let why = match args.context.is_here {
             true => "no slurmd with berth announced itself here",
             false => "",
         };
-        return (By::Assumed, why.into());
+        return (Provenance::Assumed, why.into());
     };
     let others = match node.others.as_slice() {
         [] => String::new(),
@@ -310,7 +315,7 @@ fn source(args: &Question) -> (By, String) {
                 ),
             };
             let by = format!("slurmd of {} announced it{unknown}{others}", node.name);
-            (By::Found, by)
+            (Provenance::Found, by)
         }
         None if node.words.is_task_plugin => {
             let release = &node.words.berth;
@@ -318,11 +323,11 @@ fn source(args: &Question) -> (By, String) {
                 "slurmd of {} runs berth {release}, which does not announce its rules{others}",
                 node.name
             );
-            (By::Assumed, why)
+            (Provenance::Assumed, why)
         }
         None => {
             let why = format!("berth is not the task plugin of {}{others}", node.name);
-            (By::Assumed, why)
+            (Provenance::Assumed, why)
         }
     }
 }

@@ -16,7 +16,7 @@ use super::request::claims;
 use crate::lines::NoAnswer;
 use crate::nodes::Names;
 use crate::parents::Parents;
-use crate::{Fact, Failure, Question};
+use crate::{Failure, Premise, Question};
 
 /// A planned step.
 pub struct PlannedStep {
@@ -33,7 +33,7 @@ pub struct PlannedStep {
     /// The job itself, where its line was asked about and no step of it.
     pub job: Option<PlannedJob>,
     /// What the answer rests on.
-    pub facts: Vec<Fact>,
+    pub premises: Vec<Premise>,
     /// Each different plan.
     pub plans: Vec<Planned>,
     /// The position in `plans` of each node's.

@@ -11,7 +11,7 @@ use crate::question::{DefaultSource, Question};
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.
 pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
-    let is_inside = args.job.is_some() || args.standing.job.is_some();
+    let is_inside = args.job.is_some() || args.context.job.is_some();
     let (program, words) = args.line_words()?;
     let why = match () {
         () if args.only_job || !is_inside && uses_controller(args) => {

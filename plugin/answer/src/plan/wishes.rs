@@ -94,7 +94,7 @@ impl Question {
 impl Question {
     /// Reads the settings of the cluster that is asked about, if its plugstack.conf names berth.
     pub(crate) fn find_settings(&mut self, world: &dyn World) {
-        let Some(line) = self.standing.plugstack.clone() else {
+        let Some(line) = self.context.plugstack.clone() else {
             return;
         };
         let node = is_by_node(&line).then(|| self.some_node()).flatten();
@@ -117,7 +117,7 @@ impl Question {
     pub(super) fn other_settings(&self, nodes: &[String]) -> Option<String> {
         let found = self.site_settings.as_ref()?;
         let node = found.node.as_ref()?;
-        let line = self.standing.plugstack.as_ref()?;
+        let line = self.context.plugstack.as_ref()?;
         let mut others = nodes.iter().filter(|name| *name != node);
         let other = others.find(|name| {
             let other = read(line, Some((*name).clone()));

@@ -187,7 +187,7 @@ impl Planner<'_, '_> {
         let planned = self.plan(line);
         let (line, places) = match &planned {
             Ok((question, _, step)) => {
-                let is_set = |name: &str| question.standing.environment.contains_key(name);
+                let is_set = |name: &str| question.context.environment.contains_key(name);
                 let variables = threads(line, self.on, step).unwrap_or_default();
                 line.with_variables(variables, is_set)
             }

@@ -15,8 +15,8 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_answer::columns::write_rows;
 use berth_answer::json;
+use berth_answer::text::write_rows;
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use serde::Serialize;

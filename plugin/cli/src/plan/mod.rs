@@ -14,7 +14,7 @@ use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::lines::NoAnswer;
 use berth_answer::plan::{self, Answered};
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Fact, Failure, Question, Unreadable, check, reader, text};
+use berth_answer::{Failure, Premise, Question, Unreadable, check, reader, text};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -94,7 +94,7 @@ fn print(of: Answered<'_>) -> Result<(), Failure> {
     // The JSON has everything; people read beside the other formats what is for them.
     if !is_text && format != Format::Json {
         reasons(&mut io::stderr(), of)?;
-        say::facts(&of.step.facts);
+        say::premises(&of.step.premises);
     }
     for note in plan::notes(of) {
         say::note(&note);
@@ -143,7 +143,7 @@ fn batch(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
         of_line: args.format,
         failed: false,
         machines: HashMap::new(),
-        facts: Vec::new(),
+        premises: Vec::new(),
     };
     let mut output = BufWriter::new(io::stdout().lock());
     for line in input.lines() {
@@ -159,7 +159,7 @@ fn batch(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
         writeln!(output, "{answer}")?;
     }
     output.flush()?;
-    say::facts(&run.facts);
+    say::premises(&run.premises);
     Ok(crate::exit_code(run.failed))
 }
 
@@ -176,8 +176,8 @@ struct Run {
     /// Whether a line, or a step of a job's script, would be refused.
     failed: bool,
     machines: Machines,
-    /// What was found out and assumed for the answers; each fact is printed once.
-    facts: Vec<Fact>,
+    /// What was found out and assumed for the answers; each premise is printed once.
+    premises: Vec<Premise>,
 }
 
 impl Run {
@@ -196,9 +196,9 @@ impl Run {
         let on = &self.machines[&key];
         let step = check::answer(&args, on, &HOST)?;
         self.failed |= step.refuses_a_step();
-        for fact in &step.facts {
-            if !self.facts.contains(fact) {
-                self.facts.push(fact.clone());
+        for premise in &step.premises {
+            if !self.premises.contains(premise) {
+                self.premises.push(premise.clone());
             }
         }
         let of = Answered {

@@ -13,8 +13,8 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use berth_answer::columns::write_rows;
 use berth_answer::parents::Parents;
+use berth_answer::text::write_rows;
 use berth_discover::{Source, discover};
 use berth_placement::{CpuSet, counted};
 use serde::{Deserialize, Serialize};

@@ -117,7 +117,7 @@ fn measure(
 }
 
 fn candidates(request: &TuneRequest, is_dry: bool) -> Result<Candidates, Failure> {
-    let job = || HOST.standing(berth_answer::world::LIVE, None).job;
+    let job = || HOST.context(berth_answer::world::LIVE, None).job;
     // Elsewhere, as on a login node, the plans would be those of the wrong machine.
     let is_here = || job().is_some_and(|job| job.part.is_some());
     let request = Request {

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use berth_answer::topo::Known;
-use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
+use berth_answer::world::{BerthNode, Context, GpusOfJob, LIVE, OwnJob, ScriptFile, World};
 use berth_discover::{Discovered, Source, discover};
 use berth_host::script_file::{MOST, content};
 use berth_host::site_file;
@@ -94,7 +94,7 @@ impl Host {
 }
 
 impl World for Host {
-    fn standing(&self, machine: &str, cluster: Option<&str>) -> Standing {
+    fn context(&self, machine: &str, cluster: Option<&str>) -> Context {
         let is_live = machine == LIVE && cluster.is_none();
         let is_here = self.is_here && is_live;
         let named = cluster.map(|text| (text, cluster::named(text)));
@@ -103,7 +103,7 @@ impl World for Host {
             cluster::plugstack(text, config)
         });
         let node = is_live.then(node).flatten();
-        Standing {
+        Context {
             is_here,
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
             environment: environment(),

@@ -19,7 +19,7 @@ use super::{nodes, of_step};
 use crate::lines::NoAnswer;
 use crate::plan::owns::cores_of;
 use crate::world::{OwnJob, Part};
-use crate::{By, Fact, Question, world};
+use crate::{Premise, Provenance, Question, world};
 
 /// MiB of memory that no request asks for.
 const MUCH: u64 = 1 << 40;
@@ -28,7 +28,7 @@ const MUCH: u64 = 1 << 40;
 pub(super) struct ClusterModel {
     pub cluster: Cluster,
     /// Its value is empty until the cores are known.
-    pub fact: Fact,
+    pub premise: Premise,
     /// Whether its nodes are only assumed, as many as the request names.
     pub is_assumed: bool,
 }
@@ -43,7 +43,7 @@ pub(super) fn model(
     on: &Node,
     wanted: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
-    let mut model = match &args.standing.cluster {
+    let mut model = match &args.context.cluster {
         Some(found) => named(args, found, wanted)?,
         None => assumed(args, on, wanted)?,
     };
@@ -71,7 +71,7 @@ fn named(
         rules_of(args.srun.release)
     );
     Ok(ClusterModel {
-        fact: Fact::new("allocation", String::new(), By::Found, source),
+        premise: Premise::new("allocation", String::new(), Provenance::Found, source),
         cluster: chosen.cluster,
         is_assumed: false,
     })
@@ -100,8 +100,8 @@ fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chose
 
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
 fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterModel, NoAnswer> {
-    let node = args.standing.node.as_ref();
-    let config = node.and(args.standing.config_of_node.as_ref());
+    let node = args.context.node.as_ref();
+    let config = node.and(args.context.config_of_node.as_ref());
     let (select, partition, how) = match (&args.select, config) {
         (Some(words), _) => (
             of_words(words, args.srun.release)?,
@@ -140,7 +140,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
             line: args.srun.release.modelled(),
             partition,
         },
-        fact: Fact::new("allocation", String::new(), By::Assumed, source),
+        premise: Premise::new("allocation", String::new(), Provenance::Assumed, source),
         is_assumed: true,
     })
 }
@@ -219,7 +219,7 @@ pub(super) fn granted(
     wanted: &Selection,
     job: &OwnJob,
 ) -> Result<nodes::Granted, NoAnswer> {
-    let (nodes, fact) = nodes_of(args, on, job);
+    let (nodes, premise) = nodes_of(args, on, job);
     let cluster = Cluster {
         nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
         select: Select::default(),
@@ -259,13 +259,13 @@ pub(super) fn granted(
         step: &of_step(step)?,
     };
     let is_named = nodes.len() > 1 || args.srun.nodelist.is_some();
-    Ok(made.granted(on, is_named, fact))
+    Ok(made.granted(on, is_named, premise))
 }
 
 /// The job's nodes with its cores. Where slurmctld did not answer, only this one is known.
-fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Fact) {
+fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise) {
     let threads = on.shape().threads.max(1);
-    let fact = |value: String, by, how: String| Fact::new("allocation", value, by, how);
+    let premise = |value: String, by, how: String| Premise::new("allocation", value, by, how);
     if job.nodes.len() > 1 {
         let cores = |cpus: &CpuSet| Part::Abstract(cpus.clone()).cores(threads, |_| None);
         let nodes = job.nodes.iter();
@@ -277,20 +277,23 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Fact) {
             "scontrol show job -d {}; every node is assumed to be like this one",
             job.id
         );
-        return (nodes, fact(value, By::Found, how));
+        return (nodes, premise(value, Provenance::Found, how));
     }
-    let named = args.standing.variable("SLURMD_NODENAME");
+    let named = args.context.variable("SLURMD_NODENAME");
     let here = named.unwrap_or_else(|| "node0".into());
-    let (cores, fact) = match &job.part {
+    let (cores, premise) = match &job.part {
         Some((part, how)) => {
-            let fact = fact(String::new(), By::Found, how.clone());
-            (cores_of(part, on), fact)
+            let premise = premise(String::new(), Provenance::Found, how.clone());
+            (cores_of(part, on), premise)
         }
         None => {
             let all = (0..on.table().cores.len() as u32).map(CoreIdx).collect();
             let why = format!("job {} does not show its cores: {}", job.id, job.unknown);
-            (all, fact("the whole node".into(), By::Assumed, why))
+            (
+                all,
+                premise("the whole node".into(), Provenance::Assumed, why),
+            )
         }
     };
-    (vec![(here, cores)], fact)
+    (vec![(here, cores)], premise)
 }

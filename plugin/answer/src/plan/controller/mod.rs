@@ -61,7 +61,7 @@ pub fn uses_controller(args: &Question) -> bool {
 /// [`NoAnswer`], with what would happen instead of a start.
 pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     let wanted = wanted(args)?;
-    if let Some(job) = args.standing.job.as_ref().filter(|_| args.job.is_none()) {
+    if let Some(job) = args.context.job.as_ref().filter(|_| args.job.is_none()) {
         return cluster::granted(args, on, &wanted, job);
     }
     let outer = args.job_line().transpose()?;
@@ -88,7 +88,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
             let leaves = |line: &Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
             Ok(Granted {
                 leaves_cores_to_cpuset: outer.as_ref().is_some_and(leaves),
-                ..made.granted(on, is_named, model.fact)
+                ..made.granted(on, is_named, model.premise)
             })
         }
         Err(NoAnswer::Refused(why)) if model.is_assumed && outer.is_none() => {
@@ -287,7 +287,7 @@ pub(super) fn only_job(
         tasks: job.tasks,
         tasks_given: job.record.tasks_given,
         nodes: nodes.collect(),
-        first: made.granted(on, is_named, model.fact),
+        first: made.granted(on, is_named, model.premise),
         line,
     })
 }

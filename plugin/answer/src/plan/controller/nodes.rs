@@ -6,7 +6,7 @@ use std::sync::Arc;
 use berth_placement::controller::select::{Cluster, CoreSet, JobGrant, StepGrant, StepNode};
 use berth_placement::{CoreIdx, Machine, Node, Numbering, Shape};
 
-use crate::Fact;
+use crate::Premise;
 use crate::nodes::Names;
 use crate::plan::owns::listed;
 use crate::plan::step::NodePart;
@@ -16,7 +16,7 @@ pub(in crate::plan) struct Granted {
     pub names: Names,
     pub nodes: Vec<NodePart>,
     pub tasks: u32,
-    pub fact: Fact,
+    pub premise: Premise,
     /// Whether slurmctld may choose other nodes.
     pub nodes_assumed: bool,
     /// The names of all nodes of the job.
@@ -38,7 +38,7 @@ type Counts = (u32, u32, u32, u32);
 impl Made<'_> {
     /// The nodes of the step. One that is counted as the given machine is taken to be like it; another
     /// one is a machine of that many sockets, cores and threads, with its CPUs in blocks.
-    pub(super) fn granted(&self, on: &Node, is_named: bool, fact: Fact) -> Granted {
+    pub(super) fn granted(&self, on: &Node, is_named: bool, premise: Premise) -> Granted {
         let mut others: HashMap<Counts, Option<Arc<Node>>> = HashMap::new();
         let shape = on.shape();
         let cpus = shape.core_count()
@@ -68,12 +68,12 @@ impl Made<'_> {
         let names = self.step.nodes.iter().map(|node| name(node.node));
         let of_job = self.job.nodes.iter().map(|node| name(node.node));
         let nodes: Vec<_> = nodes.collect();
-        let fact = Fact {
-            value: match fact.value.is_empty() {
+        let premise = Premise {
+            value: match premise.value.is_empty() {
                 true => in_words(&nodes),
-                false => fact.value,
+                false => premise.value,
             },
-            ..fact
+            ..premise
         };
         Granted {
             nodes,
@@ -82,7 +82,7 @@ impl Made<'_> {
                 false => Names::Numbered,
             },
             tasks: self.step.tasks,
-            fact,
+            premise,
             nodes_assumed: self.job.nodes_assumed,
             of_job: of_job.collect(),
             leaves_cores_to_cpuset: false,
