@@ -25,8 +25,8 @@ use crate::lines::job::is_exclusive;
 use crate::world::{LIVE, World};
 use crate::{Failure, Unreadable};
 use case::Case;
-use command::Kind;
-use finding::{Finding, Foreign, replaced};
+use command::{Foreign, Kind};
+use finding::{Finding, replaced};
 use place::{Place, Surroundings};
 use script::{Role, Script};
 
@@ -183,7 +183,7 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
         (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
-        (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
+        (Kind::Mpirun, _) if starts => found.extend(rules::mpirun(case)),
         (Kind::Mpirun, _) => {}
         (kind, role) => match (refused(), kind) {
             (refused, _) if !refused.is_empty() => found.extend(refused),

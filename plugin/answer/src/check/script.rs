@@ -10,8 +10,7 @@ use berth_srun::Line;
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::{Command as Program, Lookup, Takes, long, nearest};
 
-use super::command::{Command, Kind};
-use super::finding::{Foreign, System};
+use super::command::{Command, Foreign, Kind, System};
 use super::place::Surroundings;
 use super::variables::{Expanded, Variable, Variables, with_variables, words_of};
 use crate::lines::base;

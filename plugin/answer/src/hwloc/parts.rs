@@ -12,8 +12,7 @@ use roxmltree::Node;
 
 use super::NoMachine;
 use super::devices::clean;
-use super::object::Object;
-use super::xml::{children, set};
+use super::xml::{Object, children, set};
 
 /// In: the machine through slurmd's filters, and with all objects.
 pub(super) fn of(slurmds: &Object<'_>, whole: &Object<'_>) -> Result<Parts, NoMachine> {

@@ -6,7 +6,6 @@
 //! parsers that exist keep characters' places or none, refuse whole scripts for one line, or are
 //! many times this size.
 
-mod expansion;
 mod redirection;
 mod scan;
 mod word;
