@@ -121,11 +121,8 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let mut out = Vec::new();
     let note = plan::show(of, SCREEN, &mut out)?;
     let is_text = !matches!(question.format, Some(Format::Json | Format::Svg));
-    if is_text && question.explain {
-        plan::explain(&mut out, of)?;
-    }
-    if is_text && question.score {
-        plan::score(&mut out, of)?;
+    if is_text {
+        plan::reasons(&mut out, of)?;
     }
     let notes = note.map(String::from).into_iter();
     let notes = notes.chain(plan::notes(of));

@@ -6,8 +6,8 @@ use berth_placement::request::core_kind::Kind;
 use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;
+use super::premises;
 use super::request::request;
-use super::site;
 use super::step::{PlannedStep, Plans};
 use crate::lines::NoAnswer;
 use crate::nodes::{Nodes, nodes};
@@ -52,7 +52,7 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
             )
         }
     };
-    let mut premises = site::premises(args)?;
+    let mut premises = premises::of(args)?;
     premises.push(owns.premise);
     let plans = Plans::of_alike(args, on, &across, &one)?;
     Ok(PlannedStep {

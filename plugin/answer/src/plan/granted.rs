@@ -6,8 +6,8 @@ use berth_placement::{Across, CpuId, CpuSet, Gres, Node, Request, plan};
 use super::controller::granted;
 use super::from_options::uncounted;
 use super::owns::of_cores;
+use super::premises;
 use super::request::request;
-use super::site;
 use super::step::{NodePart, PlannedStep, Plans, refused};
 use crate::lines::NoAnswer;
 use crate::lines::job::JobLine;
@@ -45,7 +45,7 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
     if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
         return Err(NoAnswer::Refused(why).into());
     }
-    let mut premises = site::premises(args)?;
+    let mut premises = premises::of(args)?;
     premises.extend(args.job().and_then(JobLine::variables));
     let allocation = beside_reserved(args, granted.premise);
     let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();

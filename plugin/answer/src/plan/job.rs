@@ -15,7 +15,7 @@ use super::controller::{OnlyJob, only_job};
 use super::for_programs::cpus;
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
-use super::{answer_of_line, site};
+use super::{answer_of_line, premises};
 use crate::args::Format;
 use crate::lines::NoAnswer;
 use crate::lines::job::is_exclusive;
@@ -38,7 +38,7 @@ pub(super) fn as_job(
     }
     let found = only_job(args, on, line?)?;
     is_shown(args, &found)?;
-    let mut premises = site::premises(args)?;
+    let mut premises = premises::of(args)?;
     premises.extend(found.line.variables());
     premises.push(allocation(&found));
     premises.extend(script(&found.line.script));

@@ -23,7 +23,7 @@ impl Question {
         // The site's file counts as Slurm does.
         let threads = node.words.threads_of_cpu();
         let cpus = u32::try_from(cpus).ok()?.div_ceil(threads);
-        Some(note(&node.words, (name, cpus)))
+        Some(note(&node.words, name, cpus))
     }
 }
 
@@ -45,7 +45,7 @@ pub fn most_of_pools(words: &Announcement) -> u32 {
     rules.map_or(u32::MAX, |rules| rules.pool_cpus / words.threads_of_cpu())
 }
 
-fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
+fn note(words: &Announcement, name: &str, cpus: u32) -> String {
     let found = words.pools.iter().find(|pool| pool.name == name);
     let (Some(pool), Some(weights)) = (found, words.pool_weights()) else {
         let known: Vec<_> = words.pools.iter().map(|pool| pool.name.as_str()).collect();
@@ -98,10 +98,9 @@ mod tests {
             ..Announcement::default()
         };
         words.set_rules(&site(12));
-        let note_for = |words: &Announcement, name, cpus| note(words, (name, cpus));
-        assert!(note_for(&words, "multi8", 4).contains("this node has no pools"));
+        assert!(note(&words, "multi8", 4).contains("this node has no pools"));
         words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
-        let four = note_for(&words, "multi8", 4);
+        let four = note(&words, "multi8", 4);
         assert!(
             four.contains("the weight 2500 and every other job of the node 19"),
             "{four}"
@@ -110,9 +109,9 @@ mod tests {
             four.contains("it gets 97.0 % of them; NCPUS tells"),
             "{four}"
         );
-        assert!(note_for(&words, "multi8", 9).contains("owns at most 8 here"));
-        assert!(note_for(&words, "multi16", 13).contains("owns at most 12 here"));
-        assert!(note_for(&words, "multi4", 1).contains("its pools are multi8, multi16"));
+        assert!(note(&words, "multi8", 9).contains("owns at most 8 here"));
+        assert!(note(&words, "multi16", 13).contains("owns at most 12 here"));
+        assert!(note(&words, "multi4", 1).contains("its pools are multi8, multi16"));
     }
 
     /// Of eight cores with two threads each, of which all pools may have so many threads.

@@ -8,8 +8,8 @@ use berth_placement::{
 };
 use berth_srun::{Config, Release};
 
+use super::effective_options::cpu_bind;
 use super::owns::{known_cores, specialised};
-use super::wishes::cpu_bind;
 use crate::{Failure, Question, World};
 
 /// The node the request is tried on.

@@ -88,27 +88,16 @@ fn print(of: Answered<'_>) -> Result<(), Failure> {
         say::note(note);
     }
     if is_text {
-        reasons(&mut out, of)?;
+        plan::reasons(&mut out, of)?;
     }
     out.flush()?;
     // The JSON has everything; people read beside the other formats what is for them.
     if !is_text && format != Format::Json {
-        reasons(&mut io::stderr(), of)?;
+        plan::reasons(&mut io::stderr(), of)?;
         say::premises(&of.step.premises);
     }
     for note in plan::notes(of) {
         say::note(&note);
-    }
-    Ok(())
-}
-
-/// What `--explain` and `--score` ask for.
-fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
-    if of.args.explain {
-        plan::explain(out, of)?;
-    }
-    if of.args.score {
-        plan::score(out, of)?;
     }
     Ok(())
 }

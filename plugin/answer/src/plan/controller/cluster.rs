@@ -1,25 +1,17 @@
 //! The cluster that slurmctld's model is asked about: the one that `--cluster` names, the node with
 //! berth on which the user is, or assumed idle nodes like the machine.
-//!
-//! A step inside the job in which the command runs: on the job's own cores, as slurmctld would give
-//! them to the step while no other step runs.
 
-use berth_placement::controller::select::{
-    self, Cluster, ClusterNode, CoreSet, GrantedNode, JobGrant, JobRecord, LineOptions, Memory,
-    Partition, Select, SlurmLine,
-};
+use berth_placement::controller::select::{Cluster, ClusterNode, Partition, Select, SlurmLine};
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
-use berth_placement::{CoreIdx, CpuSet, Node, counted};
+use berth_placement::{Node, counted};
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
 use berth_srun::host_list::natural;
 use berth_srun::reading::selection::Selection;
 
-use super::{nodes, of_step};
 use crate::lines::NoAnswer;
-use crate::plan::owns::cores_of;
-use crate::world::{OwnJob, Part};
-use crate::{Premise, Provenance, Question, world};
+use crate::world::ClusterConfig;
+use crate::{Premise, Provenance, Question};
 
 /// MiB of memory that no request asks for.
 const MUCH: u64 = 1 << 40;
@@ -55,7 +47,7 @@ pub(super) fn model(
 
 fn named(
     args: &Question,
-    found: &world::ClusterConfig,
+    found: &ClusterConfig,
     wanted: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
     let config = found
@@ -204,96 +196,4 @@ fn rules_of(release: Release) -> String {
         true => String::new(),
         false => format!(", by the rules of Slurm {line}"),
     }
-}
-
-/// A node of the job with its cores.
-type JobNode = (String, Vec<CoreIdx>);
-
-/// Asks for the step.
-///
-/// # Errors
-/// [`NoAnswer`], with what would happen instead of a start.
-pub(super) fn granted(
-    args: &Question,
-    on: &Node,
-    wanted: &Selection,
-    job: &OwnJob,
-) -> Result<nodes::Granted, NoAnswer> {
-    let (nodes, premise) = nodes_of(args, on, job);
-    let cluster = Cluster {
-        nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
-        select: Select::default(),
-        line: args.srun.release.modelled(),
-        partition: Partition::default(),
-    };
-    let granted = |(node, (_, cores)): (usize, &JobNode)| {
-        let mut set = CoreSet::new();
-        cores.iter().for_each(|core| set.insert(core.0));
-        GrantedNode {
-            node,
-            cores: set,
-            cpus: cores.len() as u32 * cluster.nodes[node].cpus_per_core(),
-        }
-    };
-    let grant = JobGrant {
-        nodes: nodes.iter().enumerate().map(granted).collect(),
-        nodes_assumed: false,
-        tasks: wanted.options.tasks.unwrap_or(1),
-        record: JobRecord {
-            tasks_given: None,
-            cpus_per_task: None,
-            threads_per_core: None,
-            tasks_per_node: None,
-            tasks_per_core: None,
-            whole_nodes: false,
-            overcommit: false,
-            memory: Memory::PerNode(0),
-        },
-    };
-    // Options that sbatch passes on by variables are in the request already.
-    let passed = LineOptions::default();
-    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
-    let made = nodes::Made {
-        cluster: &cluster,
-        job: &grant,
-        step: &of_step(step)?,
-    };
-    let is_named = nodes.len() > 1 || args.srun.nodelist.is_some();
-    Ok(made.granted(on, is_named, premise))
-}
-
-/// The job's nodes with its cores. Where slurmctld did not answer, only this one is known.
-fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise) {
-    let threads = on.shape().threads.max(1);
-    let premise = |value: String, by, how: String| Premise::new("allocation", value, by, how);
-    if job.nodes.len() > 1 {
-        let cores = |cpus: &CpuSet| Part::Abstract(cpus.clone()).cores(threads, |_| None);
-        let nodes = job.nodes.iter();
-        let nodes: Vec<_> = nodes
-            .map(|node| (node.name.clone(), cores(&node.cpus)))
-            .collect();
-        let value = format!("cores of job {} on {} nodes", job.id, nodes.len());
-        let how = format!(
-            "scontrol show job -d {}; every node is assumed to be like this one",
-            job.id
-        );
-        return (nodes, premise(value, Provenance::Found, how));
-    }
-    let named = args.context.variable("SLURMD_NODENAME");
-    let here = named.unwrap_or_else(|| "node0".into());
-    let (cores, premise) = match &job.part {
-        Some((part, how)) => {
-            let premise = premise(String::new(), Provenance::Found, how.clone());
-            (cores_of(part, on), premise)
-        }
-        None => {
-            let all = (0..on.table().cores.len() as u32).map(CoreIdx).collect();
-            let why = format!("job {} does not show its cores: {}", job.id, job.unknown);
-            (
-                all,
-                premise("the whole node".into(), Provenance::Assumed, why),
-            )
-        }
-    };
-    (vec![(here, cores)], premise)
 }

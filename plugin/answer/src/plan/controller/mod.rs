@@ -26,6 +26,7 @@ use crate::lines::job::{self, JobLine};
 use words::of_step;
 
 pub(super) use nodes::Granted;
+pub(super) use words::unmet;
 
 /// Why the node that was assumed does not start the job: how many like it would, or its size.
 fn too_small(
@@ -62,7 +63,7 @@ pub fn uses_controller(args: &Question) -> bool {
 pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     let wanted = wanted(args)?;
     if let Some(job) = args.context.job.as_ref().filter(|_| args.job.is_none()) {
-        return cluster::granted(args, on, &wanted, job);
+        return nodes::in_own_job(args, on, &wanted, job);
     }
     let outer = args.job_line().transpose()?;
     let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);

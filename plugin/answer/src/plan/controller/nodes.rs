@@ -1,15 +1,24 @@
-//! The nodes of a step that slurmctld gave: their names, cores and tasks, and a machine for each.
+//! The nodes of a step that slurmctld gives: their names, cores and tasks, and a machine for each. So it does for a step in
+//! the job in which the command runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_placement::controller::select::{Cluster, CoreSet, JobGrant, StepGrant, StepNode};
-use berth_placement::{CoreIdx, Machine, Node, Numbering, Shape};
+use berth_placement::controller::select::{
+    self, Cluster, CoreSet, GrantedNode, JobGrant, JobRecord, LineOptions, Memory, Partition,
+    Select, StepGrant, StepNode,
+};
+use berth_placement::{CoreIdx, CpuSet, Machine, Node, Numbering, Shape};
+use berth_srun::reading::selection::Selection;
 
-use crate::Premise;
+use super::cluster::like;
+use super::words::of_step;
+use crate::lines::NoAnswer;
 use crate::nodes::Names;
-use crate::plan::owns::listed;
+use crate::plan::owns::{cores_of, listed};
 use crate::plan::step::NodePart;
+use crate::world::{OwnJob, Part};
+use crate::{Premise, Provenance, Question};
 
 /// What slurmctld gives.
 pub(in crate::plan) struct Granted {
@@ -122,4 +131,97 @@ fn regular((sockets, cores, threads, cpus): Counts, on: &Node) -> Option<Arc<Nod
     shape.cpus_are_cores = cpus == sockets * cores;
     let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
     Some(Arc::new(node))
+}
+
+/// A node of the job with its cores.
+type JobNode = (String, Vec<CoreIdx>);
+
+/// Asks for a step inside the job in which the command runs: on the job's own cores, as slurmctld would give them to the
+/// step while no other step runs.
+///
+/// # Errors
+/// [`NoAnswer`], with what would happen instead of a start.
+pub(super) fn in_own_job(
+    args: &Question,
+    on: &Node,
+    wanted: &Selection,
+    job: &OwnJob,
+) -> Result<Granted, NoAnswer> {
+    let (nodes, premise) = nodes_of(args, on, job);
+    let cluster = Cluster {
+        nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
+        select: Select::default(),
+        line: args.srun.release.modelled(),
+        partition: Partition::default(),
+    };
+    let granted = |(node, (_, cores)): (usize, &JobNode)| {
+        let mut set = CoreSet::new();
+        cores.iter().for_each(|core| set.insert(core.0));
+        GrantedNode {
+            node,
+            cores: set,
+            cpus: cores.len() as u32 * cluster.nodes[node].cpus_per_core(),
+        }
+    };
+    let grant = JobGrant {
+        nodes: nodes.iter().enumerate().map(granted).collect(),
+        nodes_assumed: false,
+        tasks: wanted.options.tasks.unwrap_or(1),
+        record: JobRecord {
+            tasks_given: None,
+            cpus_per_task: None,
+            threads_per_core: None,
+            tasks_per_node: None,
+            tasks_per_core: None,
+            whole_nodes: false,
+            overcommit: false,
+            memory: Memory::PerNode(0),
+        },
+    };
+    // Options that sbatch passes on by variables are in the request already.
+    let passed = LineOptions::default();
+    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
+    let made = Made {
+        cluster: &cluster,
+        job: &grant,
+        step: &of_step(step)?,
+    };
+    let is_named = nodes.len() > 1 || args.srun.nodelist.is_some();
+    Ok(made.granted(on, is_named, premise))
+}
+
+/// The job's nodes with its cores. Where slurmctld did not answer, only this one is known.
+fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise) {
+    let threads = on.shape().threads.max(1);
+    let premise = |value: String, by, how: String| Premise::new("allocation", value, by, how);
+    if job.nodes.len() > 1 {
+        let cores = |cpus: &CpuSet| Part::Abstract(cpus.clone()).cores(threads, |_| None);
+        let nodes = job.nodes.iter();
+        let nodes: Vec<_> = nodes
+            .map(|node| (node.name.clone(), cores(&node.cpus)))
+            .collect();
+        let value = format!("cores of job {} on {} nodes", job.id, nodes.len());
+        let how = format!(
+            "scontrol show job -d {}; every node is assumed to be like this one",
+            job.id
+        );
+        return (nodes, premise(value, Provenance::Found, how));
+    }
+    let named = args.context.variable("SLURMD_NODENAME");
+    let here = named.unwrap_or_else(|| "node0".into());
+    let (cores, premise) = match &job.part {
+        Some((part, how)) => {
+            let premise = premise(String::new(), Provenance::Found, how.clone());
+            (cores_of(part, on), premise)
+        }
+        None => {
+            let all = (0..on.table().cores.len() as u32).map(CoreIdx).collect();
+            let why = format!("job {} does not show its cores: {}", job.id, job.unknown);
+            (
+                all,
+                premise("the whole node".into(), Provenance::Assumed, why),
+            )
+        }
+    };
+    (vec![(here, cores)], premise)
 }
