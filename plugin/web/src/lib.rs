@@ -5,7 +5,6 @@
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod faces;
-mod options;
 mod page_world;
 
 use std::collections::HashMap;

@@ -2,14 +2,10 @@
 //! question in any ticket. It compares slurmd's announcement with the present state, and names with
 //! each line the file, process or key that it looked at.
 
-mod access;
 mod files;
-mod full;
 mod node;
 mod partitions;
 mod pools;
-mod reserved;
-mod switch;
 
 use std::fmt::Display;
 use std::io::Write;

@@ -9,7 +9,7 @@ use berth_site::Announcement;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Checks, full};
+use super::{Checks, pools};
 
 const WHAT: &str = "pools";
 
@@ -19,11 +19,11 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&C
         .ok()
         .and_then(|mounts| Place::of(words.pid, &mounts).ok());
     let is_v1 = place.is_some_and(|place| place.version == Version::V1);
-    check_with(checks, words, (config, is_v1));
+    check_with(checks, words, config, is_v1);
 }
 
 /// `is_v1`: this node's jobs are in cgroups of version 1, where niceness takes the place of weights.
-fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Option<&Config>, bool)) {
+fn check_with(checks: &mut Checks, words: &Announcement, config: Option<&Config>, is_v1: bool) {
     // A dynamic node is in no slurm.conf, so its partitions are not known from there.
     let knows = |config: &&Config| !words.pools.is_empty() && config.node(&checks.node).is_some();
     let Some(config) = config.filter(knows) else {
@@ -35,10 +35,10 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     let mut doubts = sharing(words, &here);
     doubts.extend(preemption(config));
     doubts.extend(gangs(config));
-    let beyond = |pool| full::beyond(words, pool, &here);
+    let beyond = |pool| pools::beyond(words, pool, &here);
     doubts.extend(words.pools.iter().filter_map(beyond));
     doubts.extend(crowded(words, &here));
-    doubts.extend(full::behind(words, &here));
+    doubts.extend(pools::behind(words, &here));
     doubts.extend(
         config
             .node(&checks.node)
@@ -219,7 +219,7 @@ mod tests {
             ..SiteRules::default()
         });
         let mut checks = Checks::new("n1");
-        check_with(&mut checks, &words, (Some(&config), true));
+        check_with(&mut checks, &words, Some(&config), true);
         let told = checks.all.into_iter();
         told.map(|check| format!("{:?}: {}", check.verdict, check.text))
             .collect()

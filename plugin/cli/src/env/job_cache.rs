@@ -7,7 +7,7 @@ use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 
 use crate::say;
-use crate::world::scontrol::Job;
+use crate::world::job_record::Job;
 use crate::world::state;
 
 /// The form of the answer; another one is not read.

@@ -12,7 +12,7 @@ use berth_answer::world::{ClusterConfig, LIVE};
 use berth_site::plugstack::PlugstackLine;
 use berth_srun::Config;
 
-use super::{child, state};
+use super::{slurm_commands, state};
 
 /// Ten thousand nodes have less.
 const MOST: u64 = 64 << 20;
@@ -103,9 +103,9 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 fn shown() -> ClusterConfig {
-    let ask = |words: &[&str]| child::output("scontrol", words, MOST);
-    let (config, nodes) = (ask(&["show", "config"])?, ask(&["-o", "show", "nodes"])?);
-    let partitions = ask(&["-o", "show", "partition"])?;
+    let show = |words: &[&str]| slurm_commands::output("scontrol", words, MOST);
+    let (config, nodes) = (show(&["show", "config"])?, show(&["-o", "show", "nodes"])?);
+    let partitions = show(&["-o", "show", "partition"])?;
     let config = Config::shown(&config, &nodes, &partitions);
     config.map(Arc::new).map_err(|why| why.to_string())
 }
