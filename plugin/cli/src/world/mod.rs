@@ -78,11 +78,7 @@ impl World for Host {
     fn context(&self, machine: &str, cluster: Option<&str>) -> Context {
         let is_live = machine == LIVE && cluster.is_none();
         let is_here = self.is_here && is_live;
-        let named = cluster.map(|text| (text, cluster::named(text)));
-        let plugstack = named.as_ref().and_then(|(text, found)| {
-            let config = found.as_ref().ok()?;
-            cluster::plugstack(text, config)
-        });
+        let named = cluster.map(cluster::named);
         let node = is_live.then(node).flatten();
         Context {
             is_here,
@@ -91,8 +87,8 @@ impl World for Host {
             config_of_node: node.as_ref().and_then(|_| cluster::of_this_node()),
             node,
             job: is_here.then(job).flatten(),
-            cluster: named.map(|(_, found)| found),
-            plugstack,
+            plugstack: named.as_ref().and_then(|named| named.plugstack.clone()),
+            cluster: named.map(|named| named.config),
         }
     }
 
