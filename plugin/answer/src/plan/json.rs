@@ -1,7 +1,6 @@
 //! A plan for scripts: `berth-plan`, version 1. A field may be added within a version; none
 //! changes its meaning or disappears. Tasks are written one by one, so a million fit.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -51,8 +50,7 @@ struct Document<'a> {
     quality: BTreeMap<u32, Option<Quality>>,
     notes: Vec<String>,
     nodes: Vec<NodeJson<'a>>,
-    #[serde(serialize_with = "one_by_one")]
-    tasks: RefCell<Option<Tasks<'a>>>,
+    tasks: Tasks<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explanation: Vec<String>,
     /// Options that change the plan, each tried.
@@ -203,12 +201,11 @@ fn some(list: String) -> Option<String> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
-    let tasks = tasks.take();
-    let items = tasks
-        .iter()
-        .flat_map(|tasks| tasks.step.tasks().map(|task| tasks.json(task)));
-    to.collect_seq(items)
+/// One task after the other.
+impl Serialize for Tasks<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.step.tasks().map(|task| self.json(task)))
+    }
 }
 
 /// The step's part of each node in one text.
@@ -224,7 +221,7 @@ pub(super) fn allocation(step: &PlannedStep) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+pub(crate) fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     json::write_all(out, FORMAT, &document(of))
 }
 
@@ -232,12 +229,12 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// None that is known: every part can be written as JSON.
-pub fn line(of: Answered<'_>) -> Result<String, Failure> {
+pub(crate) fn line(of: Answered<'_>) -> Result<String, Failure> {
     Ok(serde_json::to_string(&Framed::of(FORMAT, &document(of)))?)
 }
 
 /// The line of a file's answer for a request without a plan.
-pub fn no_plan(why: &str) -> String {
+pub(crate) fn no_plan(why: &str) -> String {
     let error = BTreeMap::from([("error", why)]);
     serde_json::to_string(&Framed::of(FORMAT, &error)).unwrap_or_default()
 }
@@ -268,13 +265,13 @@ fn document(of: Answered<'_>) -> Document<'_> {
         nodes: (0..step.node_count())
             .map(|node| of_node(step, node))
             .collect(),
-        tasks: RefCell::new(Some(Tasks {
+        tasks: Tasks {
             step,
             on,
             parents: of.all_parents(),
             variables: Variables::of_step(args, step),
             gpus: step.plans.iter().map(gpus).collect(),
-        })),
+        },
         explanation: explained.map(explain::lines).unwrap_or_default(),
         changes: explained.map(changes).unwrap_or_default(),
     }
