@@ -63,15 +63,15 @@ fn typed_words() -> Vec<String> {
         .into_iter()
         .map(|word| word.to_string_lossy().into_owned());
     let mut words = words.skip_while(|word| word != "plan").skip(1);
-    let mut kept = Vec::new();
+    let mut own = Vec::new();
     while let Some(word) = words.next() {
         if word == "--batch" {
             words.next();
         } else if word != "--ascii" && !word.starts_with("--batch=") {
-            kept.push(word);
+            own.push(word);
         }
     }
-    kept
+    own
 }
 
 /// Prints the answer, what it rests on, and the notes.

@@ -125,7 +125,7 @@ fn by_command(machine: &str, line: &str) -> String {
         &["plan", "--machine", machine, "--format", "masks", line],
         "",
     );
-    let said = |kind: &str| {
+    let texts = |kind: &str| {
         let lines = done.stderr.lines();
         let found = lines.filter_map(|line| line.strip_prefix(kind));
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -134,14 +134,16 @@ fn by_command(machine: &str, line: &str) -> String {
     let masks: Vec<_> = done.stdout.lines().collect();
     match done.code {
         0 => {
-            let notes = said("berth: note: ").into_iter();
+            let notes = texts("berth: note: ").into_iter();
             notes.fold(masks.join(" "), |all, note| format!("{all} # {note}"))
         }
         1 => {
-            let why = said("berth: refused: ").into_iter().chain(said("berth: "));
+            let why = texts("berth: refused: ")
+                .into_iter()
+                .chain(texts("berth: "));
             format!("error: {}", why.into_iter().next().unwrap_or_default())
         }
-        _ => format!("error: {}", said("error: ").join(" ")),
+        _ => format!("error: {}", texts("error: ").join(" ")),
     }
 }
 

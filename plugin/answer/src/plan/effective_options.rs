@@ -105,8 +105,8 @@ impl Question {
 
     /// This request without a `-c` that srun has taken over from its job.
     pub(super) fn without_cpus_of_job(&self) -> Self {
-        let is_jobs = |kept: &&LineOption| kept.is_jobs && kept.name == "cpus-per-task";
-        let own = self.srun.options().iter().filter(|kept| !is_jobs(kept));
+        let is_jobs = |option: &&LineOption| option.is_jobs && option.name == "cpus-per-task";
+        let own = self.srun.options().iter().filter(|option| !is_jobs(option));
         let srun = SrunOptions::read(own.cloned().collect(), self.srun.release);
         Self {
             srun: srun.unwrap_or_else(|_| self.srun.clone()),
@@ -145,15 +145,18 @@ impl Question {
         if self.context.job.is_some() {
             return self.context.variable("SLURM_JOB_PARTITION");
         }
-        let mut kept = self.srun.options().iter();
-        kept.rfind(|kept| kept.name == "partition")?.value.clone()
+        let mut options = self.srun.options().iter();
+        options
+            .rfind(|option| option.name == "partition")?
+            .value
+            .clone()
     }
 }
 
 impl Question {
     /// The `--binding` that holds: the request's, else the site's default if the request's
     /// `--cpu-bind` asks nothing, and no other option of berth's own is given.
-    pub fn effective_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
+    pub(crate) fn effective_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
         let asks = !cpu_bind.asks_nothing() || self.mapping.is_some() || self.near.is_some();
         let by_default = || {
             let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
@@ -166,26 +169,26 @@ impl Question {
     }
 
     /// The mapping that holds.
-    pub fn effective_mapping(&self) -> Option<Mapping> {
+    pub(crate) fn effective_mapping(&self) -> Option<Mapping> {
         let mapping = self.mapping.clone();
         mapping.filter(|_| !self.is_binding_off())
     }
 
     /// The `--near` that holds.
-    pub fn effective_near(&self) -> Option<Near> {
+    pub(crate) fn effective_near(&self) -> Option<Near> {
         let near = self.near.clone().filter(Near::asks);
         near.filter(|_| !self.is_binding_off())
     }
 
     /// Whether it is the user's own default.
-    pub fn is_near_by_default(&self) -> bool {
+    pub(crate) fn is_near_by_default(&self) -> bool {
         let own = DefaultSource::Variable(Own::Near.variable);
         let found = |one: &ByDefault| one.own == Own::Near && one.by == own;
         self.defaults.iter().any(found)
     }
 
     /// The `--core-kind` that holds.
-    pub fn effective_core_kind(&self) -> Kind {
+    pub(crate) fn effective_core_kind(&self) -> Kind {
         let kind = self.core_kind.filter(|_| !self.is_binding_off());
         kind.unwrap_or_default()
     }

@@ -90,13 +90,13 @@ fn of_foreign_options(args: &Question) -> Vec<String> {
 /// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
 fn of_nodes(args: &Question) -> Option<String> {
     let of_job = args.job().into_iter().flat_map(|job| &job.options);
-    let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
+    let own = args.srun.options().iter().filter(|option| !option.is_jobs);
     let all = of_job
         .chain(own)
         .filter(|_| args.only_job || uses_controller(args));
-    let all =
-        all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
-    let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();
+    let all = all
+        .filter(|option| chooses_nodes(&option.name, option.value.as_deref().unwrap_or_default()));
+    let mut names: Vec<_> = all.map(|option| format!("--{}", option.name)).collect();
     names.sort_unstable();
     names.dedup();
     let what = if names.contains(&"--gres".into()) {
@@ -139,7 +139,7 @@ pub struct GivesWay {
 }
 
 /// The two options, if there are such.
-pub fn gives_way(args: &Question) -> Option<GivesWay> {
+pub(crate) fn gives_way(args: &Question) -> Option<GivesWay> {
     let bind = cpu_bind(args);
     match bind.mode {
         Some(Mode::Free) => overridden(args, &bind),
@@ -199,8 +199,8 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     let Chooses { options, text } = chosen(args, bind).next()?;
     let by_cpu_bind = args.srun.level_from == Some(LevelFrom::CpuBind);
     let level = bind.level.filter(|_| by_cpu_bind)?;
-    let mut kept = args.srun.options().iter();
-    let is_typed = kept.any(|one| one.name == "cpu-bind" && one.variable.is_none());
+    let mut all = args.srun.options().iter();
+    let is_typed = all.any(|one| one.name == "cpu-bind" && one.variable.is_none());
     let counts = level == Level::Threads && options == [Own::Near];
     (!counts && is_typed).then(|| GivesWay {
         option: options[0].name,

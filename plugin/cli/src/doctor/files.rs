@@ -218,7 +218,7 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         Err(why) => return checks.add(Wrong, "counters", why.to_string(), path),
     };
     let count = |count| metrics.get(count);
-    let told = format!(
+    let counts = format!(
         "{} {}, {} bound, {} unbound ({} while switched off, {} by a failed --binding), {} refused, {}",
         count(Count::Launches),
         either(&count(Count::Launches), "launch", "launches"),
@@ -237,7 +237,7 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         0 => Well,
         _ => Note,
     };
-    checks.add(verdict, "counters", told + &unconfined, path);
+    checks.add(verdict, "counters", counts + &unconfined, path);
 }
 
 /// Checks the file of cpusets that slurmd's settings name; without one there is nothing to check.
