@@ -41,14 +41,20 @@ pub(super) struct Made<'a> {
     pub step: &'a StepGrant,
 }
 
-/// Sockets, cores, threads, and CPUs of a node.
-type Counts = (u32, u32, u32, u32);
+/// The size of a node: cores of each socket, and threads of each core.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Size {
+    sockets: u32,
+    cores: u32,
+    threads: u32,
+    cpus: u32,
+}
 
 impl Made<'_> {
     /// The nodes of the step. One that is counted as the given machine is taken to be like it; another
     /// one is a machine of that many sockets, cores and threads, with its CPUs in blocks.
     pub(super) fn granted(&self, on: &Node, is_named: bool, premise: Premise) -> Granted {
-        let mut others: HashMap<Counts, Option<Arc<Node>>> = HashMap::new();
+        let mut others: HashMap<Size, Option<Arc<Node>>> = HashMap::new();
         let shape = on.shape();
         let cpus = shape.core_count()
             * if shape.cpus_are_cores {
@@ -56,15 +62,24 @@ impl Made<'_> {
             } else {
                 shape.threads
             };
-        let given: Counts = (shape.sockets, shape.cores, shape.threads, cpus);
+        let given = Size {
+            sockets: shape.sockets,
+            cores: shape.cores,
+            threads: shape.threads,
+            cpus,
+        };
         others.insert(given, None);
         let mut machine = |node: &StepNode| {
             let node = &self.cluster.nodes[node.node];
-            let (cores, threads) = (node.cores_per_socket, node.threads_per_core);
-            let counts = (node.sockets, cores, threads, node.cpus);
+            let size = Size {
+                sockets: node.sockets,
+                cores: node.cores_per_socket,
+                threads: node.threads_per_core,
+                cpus: node.cpus,
+            };
             others
-                .entry(counts)
-                .or_insert_with(|| regular(counts, on))
+                .entry(size)
+                .or_insert_with(|| regular(size, on))
                 .clone()
         };
         let nodes = self.step.nodes.iter().map(|node| NodePart {
@@ -125,16 +140,19 @@ pub(super) fn cores(set: &CoreSet) -> Vec<CoreIdx> {
     set.iter().map(CoreIdx).collect()
 }
 
-fn regular((sockets, cores, threads, cpus): Counts, on: &Node) -> Option<Arc<Node>> {
-    let machine = Machine::regular(sockets, cores, threads, Numbering::Block)?;
+fn regular(size: Size, on: &Node) -> Option<Arc<Node>> {
+    let machine = Machine::regular(size.sockets, size.cores, size.threads, Numbering::Block)?;
     let mut shape = Shape::of(&machine, on.socket());
-    shape.cpus_are_cores = cpus == sockets * cores;
+    shape.cpus_are_cores = size.cpus == size.sockets * size.cores;
     let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
     Some(Arc::new(node))
 }
 
 /// A node of the job with its cores.
-type JobNode = (String, Vec<CoreIdx>);
+struct JobNode {
+    name: String,
+    cores: Vec<CoreIdx>,
+}
 
 /// Asks for a step inside the job in which the command runs: on the job's own cores, as slurmctld would give them to the
 /// step while no other step runs.
@@ -149,12 +167,12 @@ pub(super) fn in_own_job(
 ) -> Result<Granted, NoAnswer> {
     let (nodes, premise) = nodes_of(args, on, job);
     let cluster = Cluster {
-        nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
+        nodes: nodes.iter().map(|node| like(on, &node.name)).collect(),
         select: Select::default(),
         line: args.srun.release.modelled(),
         partition: Partition::default(),
     };
-    let granted = |(node, (_, cores)): (usize, &JobNode)| {
+    let granted = |(node, JobNode { cores, .. }): (usize, &JobNode)| {
         let mut set = CoreSet::new();
         cores.iter().for_each(|core| set.insert(core.0));
         GrantedNode {
@@ -198,7 +216,10 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise)
         let cores = |cpus: &CpuSet| Part::Abstract(cpus.clone()).cores(threads, |_| None);
         let nodes = job.nodes.iter();
         let nodes: Vec<_> = nodes
-            .map(|node| (node.name.clone(), cores(&node.cpus)))
+            .map(|node| JobNode {
+                name: node.name.clone(),
+                cores: cores(&node.cpus),
+            })
             .collect();
         let value = format!("cores of job {} on {} nodes", job.id, nodes.len());
         let how = format!(
@@ -208,7 +229,7 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise)
         return (nodes, premise(value, Provenance::Found, how));
     }
     let named = args.context.variable("SLURMD_NODENAME");
-    let here = named.unwrap_or_else(|| "node0".into());
+    let name = named.unwrap_or_else(|| "node0".into());
     let (cores, premise) = match &job.part {
         Some((part, how)) => {
             let premise = premise(String::new(), Provenance::Found, how.clone());
@@ -223,5 +244,5 @@ fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Premise)
             )
         }
     };
-    (vec![(here, cores)], premise)
+    (vec![JobNode { name, cores }], premise)
 }
