@@ -77,7 +77,7 @@ impl Question {
     ///
     /// # Errors
     /// Those of the options.
-    pub fn find_defaults(&mut self, world: &dyn World) -> Result<(), String> {
+    pub(crate) fn find_defaults(&mut self, world: &dyn World) -> Result<(), String> {
         let list = self.srun.nodelist.clone();
         let file = list.filter(|list| list.contains('/'));
         self.hosts = file.map(|path| world.hosts(&path));
@@ -90,7 +90,7 @@ impl Question {
     }
 
     /// Reads the line of the job around the request, with the variables that its command would find.
-    pub fn read_job(&mut self, world: &dyn World) {
+    pub(crate) fn read_job(&mut self, world: &dyn World) {
         let text = self.job.as_deref();
         let variable = |name: &str| self.variable(name);
         let read = |text| job::read(text, self.srun.release, variable, world).map(Arc::new);
@@ -292,7 +292,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// An option among them that is wrong.
-pub fn parsed(command: &mut Command, words: Vec<String>) -> Result<PlanArgs, clap::Error> {
+pub(crate) fn parsed(command: &mut Command, words: Vec<String>) -> Result<PlanArgs, clap::Error> {
     let matches = command.try_get_matches_from_mut(words)?;
     PlanArgs::from_arg_matches(&matches)
 }
@@ -319,7 +319,7 @@ pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
 }
 
 /// Whether a word is a long option whose value is the next word.
-pub fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
     let name = word.to_str().and_then(|word| word.strip_prefix("--"));
     let mut options = command.get_arguments();
     name.is_some()

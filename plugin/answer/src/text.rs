@@ -98,7 +98,7 @@ impl Columns {
     }
 
     /// Takes room from the widest lists until a line has at most so many letters.
-    pub fn fold_to(&mut self, letters: usize) {
+    pub(crate) fn fold_to(&mut self, letters: usize) {
         while self.are_wider_than(letters) {
             let lists = self.0.iter_mut().filter(|column| !column.has_sentences);
             let widest = lists.max_by_key(|column| column.width);
@@ -146,7 +146,7 @@ impl Columns {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_before(
+    pub(crate) fn write_before(
         &self,
         out: &mut impl Write,
         first: &[String],
@@ -190,7 +190,7 @@ fn padded<'a>(columns: &[Column], cells: impl Iterator<Item = &'a str>) -> Strin
 
 /// The pieces of a text, each at most so many letters long. Together they are the whole text, but
 /// for the blanks between words of different pieces.
-pub fn folded(text: &str, letters: usize) -> Vec<Cow<'_, str>> {
+fn folded(text: &str, letters: usize) -> Vec<Cow<'_, str>> {
     if text.chars().nth(letters).is_none() {
         return vec![text.into()];
     }

@@ -245,7 +245,7 @@ pub fn shortened(mut why: Error) -> Error {
 }
 
 /// The first line of a refusal by clap, without the reminder of the usage.
-pub fn in_one_line(why: Error) -> String {
+pub(crate) fn in_one_line(why: Error) -> String {
     let text = shortened(why).to_string();
     let line = text.lines().next().unwrap_or_default();
     line.trim_start_matches("error: ").into()

@@ -16,7 +16,7 @@ use crate::lines::NoAnswer;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.
-    pub fn effective_cpuset(&self) -> Option<StepCpuset> {
+    pub(crate) fn effective_cpuset(&self) -> Option<StepCpuset> {
         let (ncpus, job_nodes) = self.ncpus_and_nodes();
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(requested) => Some(StepCpuset::Choose(Choice {

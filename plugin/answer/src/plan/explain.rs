@@ -35,7 +35,7 @@ pub fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
 }
 
 /// The lines of the explanation behind an answer: once for each number of tasks that a node may have.
-pub fn lines(of: Answered<'_>) -> Vec<String> {
+pub(crate) fn lines(of: Answered<'_>) -> Vec<String> {
     let step = of.step;
     let mut lines = Vec::new();
     for planned in &step.plans {

@@ -289,7 +289,7 @@ impl PlannedJob {
     }
 
     /// The steps that would be refused, in words.
-    pub fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
+    pub(crate) fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
         self.steps.iter().filter_map(|step| match &step.answer {
             Some(StepAnswer::Refused { why }) => {
                 Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))

@@ -34,12 +34,13 @@ use crate::lines::NoAnswer;
 use crate::picture::Screen;
 use crate::{Failure, Question};
 
-pub use change::{Added, shared, spelled, typed_with, with};
-pub use controller::{job_refused, uses_controller};
+pub(crate) use change::shared;
+pub(crate) use controller::job_refused;
 pub use explain::reasons;
 pub use for_programs::{no_line, one_line};
 pub(crate) use job::answered;
-pub use notes::{gives_way, notes};
+pub(crate) use notes::gives_way;
+pub use notes::notes;
 pub use pool::most_of_pools;
 pub use request::node;
 pub use step::{Answered, Planned, PlannedStep};

@@ -27,12 +27,12 @@ impl Owns {
 }
 
 /// Whether options name the cores or CPUs.
-pub fn is_listed(args: &Question) -> bool {
+pub(crate) fn is_listed(args: &Question) -> bool {
     args.cpus.is_some() || matches!(args.cores, Some(OwnedCores::Listed(_)))
 }
 
 /// Whether options say that the step owns whole nodes.
-pub fn is_whole(args: &Question) -> bool {
+pub(crate) fn is_whole(args: &Question) -> bool {
     args.cores == Some(OwnedCores::All)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
 ///
 /// # Errors
 /// Cores that the machine does not have; `--step` outside of a step.
-pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
+pub(crate) fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
     let several = args.srun.nodes.is_some();
     let each = if several { " of each node" } else { "" };
     let (owned, value, option) = match (&args.cores, &args.cpus) {
@@ -157,7 +157,7 @@ pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
 }
 
 /// Slurm's numbers of cores as a list.
-pub fn listed(cores: &[CoreIdx]) -> String {
+pub(crate) fn listed(cores: &[CoreIdx]) -> String {
     let cores: CpuSet = cores
         .iter()
         .map(|core| berth_placement::CpuId(core.0))

@@ -17,7 +17,7 @@ use crate::{Failure, Question};
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<(), Failure> {
+pub(crate) fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<(), Failure> {
     if let Some(shared) = shared(of) {
         write_named(out, screen.width, "shared", &shared)?;
     }
@@ -31,7 +31,7 @@ pub fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<()
 ///
 /// # Errors
 /// Those of `out`.
-pub fn svg(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+pub(crate) fn svg(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     let pictures = pictures(of)?;
     let caption = Caption {
         title: title(of.args),

@@ -110,7 +110,7 @@ pub(super) fn efficiency_note(on: &Node) -> Option<String> {
 }
 
 /// The request as the slurmd of a node with `tasks` of the tasks would see it.
-pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
+pub(crate) fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
     let requested = &args.srun;
     let cpu_bind = cpu_bind(args);
     let binding = args
@@ -147,7 +147,7 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
 ///
 /// # Errors
 /// A core that the machine does not have.
-pub fn claims(args: &Question, node: &Node) -> Result<Claims, Failure> {
+pub(crate) fn claims(args: &Question, node: &Node) -> Result<Claims, Failure> {
     let table = node.table();
     let cpus = |option, list: &Option<CpuSet>| -> Result<CpuSet, Failure> {
         let Some(list) = list else {

@@ -50,7 +50,7 @@ impl Question {
 
     /// `CpuBind=` of the site, for requests that say nothing: of the job's nodes and partition, then
     /// of `TaskPluginParam`, which slurmd has announced here.
-    pub fn site_cpu_bind(&self) -> Option<CpuBind> {
+    pub(crate) fn site_cpu_bind(&self) -> Option<CpuBind> {
         let announced = || site_bind(self.announced()?.cpu_bind.as_deref()?).ok();
         let found = self.default_cpu_bind.clone();
         let found = found.or_else(|| Some(self.bind_of_job.as_ref()?.bind.clone()));
@@ -90,7 +90,7 @@ impl Question {
 
     /// The CPUs that the site keeps free: of the option, else of `reserved=` here or in the cluster's
     /// plugstack.conf.
-    pub fn effective_reserved(&self) -> CpuSet {
+    pub(crate) fn effective_reserved(&self) -> CpuSet {
         let announced = || Some(self.announced()?.reserved());
         let of_cluster = || Some(self.settings()?.reserved.clone());
         let found = self.reserved.clone().or_else(announced).or_else(of_cluster);

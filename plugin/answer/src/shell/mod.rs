@@ -12,7 +12,7 @@ mod word;
 
 use std::ops::Range;
 
-pub use scan::scan;
+pub(crate) use scan::scan;
 
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -88,7 +88,7 @@ impl Scanner<'_> {
     }
 
     /// Double quotes that begin after `skip` bytes.
-    pub(super) fn double(&mut self, word: &mut Reading, skip: usize) {
+    fn double(&mut self, word: &mut Reading, skip: usize) {
         word.is_quoted = true;
         let start = self.at;
         self.at += skip;
@@ -141,7 +141,7 @@ impl Scanner<'_> {
     }
 
     /// Ends the reading: nothing after an open quote can be understood.
-    pub(super) fn never_closed(&mut self, at: usize, what: &'static str) {
+    fn never_closed(&mut self, at: usize, what: &'static str) {
         self.at = self.text.len();
         self.unclosed.get_or_insert(Unclosed { at, what });
     }

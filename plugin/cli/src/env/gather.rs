@@ -258,7 +258,7 @@ impl Host {
 
 /// The number of tasks on each host, where slurmctld's numbers leave no choice: the tasks of each node
 /// are given, or those of the job's only node, or the CPUs of every node are full of tasks.
-pub(super) fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
+fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
     let unknown = || vec![None; cpu_counts.len()];
     let Some(tasks) = job.tasks else {
         return unknown();

@@ -181,7 +181,7 @@ impl Node {
     }
 
     /// Whether a task has something else than was planned.
-    pub(crate) fn deviates(&self) -> bool {
+    fn deviates(&self) -> bool {
         self.tasks.iter().any(|row| !row.as_planned)
     }
 

@@ -52,7 +52,7 @@ fn size(on: &Node) -> String {
 const MOST_NEEDED: usize = 64;
 
 /// Whether slurmctld's model decides what the step owns.
-pub fn uses_controller(args: &Question) -> bool {
+pub(crate) fn uses_controller(args: &Question) -> bool {
     !is_listed(args) && !is_whole(args) && !args.step
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn passed_by_variables(
 pub(crate) const THREADS: &str = "threads-per-core";
 
 /// Why the job of `--job` would not start; none if it would, or if the model does not know.
-pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
+pub(crate) fn job_refused(args: &Question, on: &Node) -> Option<String> {
     let line = args.job_line().filter(|_| uses_controller(args))?;
     match line.and_then(|line| only_job(args, on, line)) {
         Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
