@@ -149,7 +149,8 @@ pub fn answer_of_line(args: &Question, on: &Node) -> Result<PlannedStep, Failure
 /// [`NoAnswer`] where it would not run, and options that do not fit the machine.
 pub fn answer(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     args.has_known_cpuset()?;
-    if let Some(why) = controller::unmet(args, on).filter(|_| is_job(args)) {
+    // A request for whole nodes has to find them, and slurmctld's model is not asked.
+    if let Some(why) = controller::unmet(args, on).filter(|_| owns::is_whole(args)) {
         return Err(NoAnswer::Refused(format!("slurmctld refuses the job: {why}")).into());
     }
     let step = step(args, on).map_err(|why| match why.downcast() {
@@ -181,12 +182,6 @@ fn with_options(args: &Question, on: &Node, why: NoAnswer) -> NoAnswer {
         }
         _ => NoAnswer::Refused(devices::of_machine(args, why)),
     }
-}
-
-/// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
-/// named cores.
-fn is_job(args: &Question) -> bool {
-    !owns::is_listed(args) && !controller::uses_controller(args) && !args.step
 }
 
 /// Exactly the text in the launch message, preceded by its kind where that is not masks.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use berth_placement::controller::select::{
-    self, Cluster, CoreSet, GrantedNode, JobGrant, JobRecord, LineOptions, Memory, Partition,
-    Select, StepGrant, StepNode,
+    self, Cluster, ClusterNode, CoreSet, GrantedNode, JobGrant, JobRecord, LineOptions, Memory,
+    Partition, Select, StepGrant, StepNode,
 };
 use berth_placement::{CoreIdx, CpuSet, Machine, Node, Numbering, Shape};
 use berth_srun::reading::selection::Selection;
@@ -50,37 +50,36 @@ struct Size {
     cpus: u32,
 }
 
+impl Size {
+    fn of(node: &ClusterNode) -> Self {
+        Self {
+            sockets: node.sockets,
+            cores: node.cores_per_socket,
+            threads: node.threads_per_core,
+            cpus: node.cpus,
+        }
+    }
+
+    /// A machine of this size, with its CPUs in blocks.
+    fn machine(self, on: &Node) -> Option<Arc<Node>> {
+        let machine = Machine::regular(self.sockets, self.cores, self.threads, Numbering::Block)?;
+        let mut shape = Shape::of(&machine, on.socket());
+        shape.cpus_are_cores = self.cpus == self.sockets * self.cores;
+        let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
+        Some(Arc::new(node))
+    }
+}
+
 impl Made<'_> {
     /// The nodes of the step. One that is counted as the given machine is taken to be like it; another
     /// one is a machine of that many sockets, cores and threads, with its CPUs in blocks.
     pub(super) fn granted(&self, on: &Node, is_named: bool, premise: Premise) -> Granted {
-        let mut others: HashMap<Size, Option<Arc<Node>>> = HashMap::new();
-        let shape = on.shape();
-        let cpus = shape.core_count()
-            * if shape.cpus_are_cores {
-                1
-            } else {
-                shape.threads
-            };
-        let given = Size {
-            sockets: shape.sockets,
-            cores: shape.cores,
-            threads: shape.threads,
-            cpus,
-        };
-        others.insert(given, None);
+        let given = Size::of(&like(on, ""));
+        let mut machines = HashMap::from([(given, None)]);
         let mut machine = |node: &StepNode| {
-            let node = &self.cluster.nodes[node.node];
-            let size = Size {
-                sockets: node.sockets,
-                cores: node.cores_per_socket,
-                threads: node.threads_per_core,
-                cpus: node.cpus,
-            };
-            others
-                .entry(size)
-                .or_insert_with(|| regular(size, on))
-                .clone()
+            let size = Size::of(&self.cluster.nodes[node.node]);
+            let known = machines.entry(size);
+            known.or_insert_with(|| size.machine(on)).clone()
         };
         let nodes = self.step.nodes.iter().map(|node| NodePart {
             on: machine(node),
@@ -138,14 +137,6 @@ fn in_words(nodes: &[NodePart]) -> String {
 
 pub(super) fn cores(set: &CoreSet) -> Vec<CoreIdx> {
     set.iter().map(CoreIdx).collect()
-}
-
-fn regular(size: Size, on: &Node) -> Option<Arc<Node>> {
-    let machine = Machine::regular(size.sockets, size.cores, size.threads, Numbering::Block)?;
-    let mut shape = Shape::of(&machine, on.socket());
-    shape.cpus_are_cores = size.cpus == size.sockets * size.cores;
-    let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
-    Some(Arc::new(node))
 }
 
 /// A node of the job with its cores.
