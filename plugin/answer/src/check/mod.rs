@@ -182,12 +182,12 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
     let refused = || rules::refused(case);
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
-        (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
+        (Kind::Mpirun, Role::InTasks) => found.push(rules::in_tasks(case)),
         (Kind::Mpirun, _) if starts => found.extend(rules::mpirun(case)),
         (Kind::Mpirun, _) => {}
         (kind, role) => match (refused(), kind) {
             (refused, _) if !refused.is_empty() => found.extend(refused),
-            (_, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
+            (_, Kind::Srun) if role == Role::InTasks => found.push(rules::in_tasks(case)),
             (_, Kind::Srun) if starts => {
                 found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
                 // What its own command refuses is not planned.

@@ -8,7 +8,7 @@ use berth_placement::answer::cores::places;
 use berth_placement::answer::quality::Range;
 use berth_placement::{CpuSet, Level, Mode, Node, Plan, Quality, Request, Rule, counted, either};
 
-use super::change::changes;
+use super::change::{Change, changes};
 use super::devices::Variables;
 use super::step::{Answered, Planned};
 use super::{cpuset, decision, devices};
@@ -25,7 +25,7 @@ const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it 
 pub fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
     if of.args.explain {
         writeln!(out)?;
-        let lines = lines(of);
+        let lines = lines(of, &changes(of));
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     if of.args.score {
@@ -35,7 +35,7 @@ pub fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
 }
 
 /// The lines of the explanation behind an answer: once for each number of tasks that a node may have.
-pub(crate) fn lines(of: Answered<'_>) -> Vec<String> {
+pub(super) fn lines(of: Answered<'_>, changes: &[Change]) -> Vec<String> {
     let step = of.step;
     let mut lines = Vec::new();
     for planned in &step.plans {
@@ -47,7 +47,6 @@ pub(crate) fn lines(of: Answered<'_>) -> Vec<String> {
         }
         lines.extend(one_node(of, planned));
     }
-    let changes = changes(of);
     lines.extend(changes.iter().map(|change| format!("change      {change}")));
     lines
 }

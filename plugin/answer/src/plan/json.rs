@@ -245,6 +245,8 @@ fn document(of: Answered<'_>) -> Document<'_> {
     let quality = |one: &Planned| (one.part.tasks, Quality::of(&one.plan, one.on(on)));
     let plans = || step.plans();
     let explained = args.explain.then_some(of);
+    let changes = explained.map(changes).unwrap_or_default();
+    let explanation = explained.map(|of| explain::lines(of, &changes));
     Document {
         machine: MachineJson::of(args, on),
         allocation: allocation(step),
@@ -272,8 +274,8 @@ fn document(of: Answered<'_>) -> Document<'_> {
             variables: Variables::of_step(args, step),
             gpus: step.plans.iter().map(gpus).collect(),
         },
-        explanation: explained.map(explain::lines).unwrap_or_default(),
-        changes: explained.map(changes).unwrap_or_default(),
+        explanation: explanation.unwrap_or_default(),
+        changes,
     }
 }
 

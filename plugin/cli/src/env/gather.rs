@@ -83,9 +83,7 @@ fn job(
 
 /// This node's name: slurmd's variable, else the node of this host that berth serves, else the host's.
 fn here_name() -> String {
-    let given = std::env::var("SLURMD_NODENAME").ok();
-    let served = || world::node().map(|node| node.name.clone());
-    given.or_else(served).unwrap_or_else(|| {
+    world::job::node_name(world::node().as_deref()).unwrap_or_else(|| {
         let host = nix::unistd::gethostname().unwrap_or_default();
         let host = host.to_string_lossy().into_owned();
         host.split('.').next().unwrap_or_default().to_owned()

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+use crate::report::json_of;
+
 /// The most bytes that are read: from the end of an output, or reports from its beginning. 4096 tasks with long lists have
 /// less.
 const MOST: u64 = 16 << 20;
@@ -102,12 +104,7 @@ pub(super) fn difference(mut output: &File, planned: &[String]) -> Option<String
     let lines = BufReader::new(output.take(MOST))
         .lines()
         .map_while(Result::ok);
-    let rows = lines.filter_map(|line| {
-        let from = line
-            .find('{')
-            .filter(|_| line.contains("\"berth-report\""))?;
-        serde_json::from_str::<Row>(line.get(from..)?).ok()
-    });
+    let rows = lines.filter_map(|line| serde_json::from_str::<Row>(json_of(&line)?).ok());
     let rows: Vec<_> = rows.collect();
     if rows.len() < planned.len() {
         return Some(format!(

@@ -51,8 +51,8 @@ pub(crate) fn confined() -> Option<Confined> {
     job_cgroup::of_this_process(hinted())
 }
 
-/// This node's name.
-fn node_name(node: Option<&BerthNode>) -> Option<String> {
+/// This node's name: slurmd's variable, else the node of this host that berth serves.
+pub(crate) fn node_name(node: Option<&BerthNode>) -> Option<String> {
     let name = std::env::var("SLURMD_NODENAME").ok();
     name.or_else(|| node.map(|node| node.name.clone()))
 }

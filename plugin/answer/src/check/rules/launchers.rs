@@ -60,17 +60,17 @@ pub(super) fn in_srun(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// srun or mpirun in a here-document that srun's shell runs.
-pub(in crate::check) fn in_tasks(case: &Case<'_>) -> Option<Finding> {
+pub(in crate::check) fn in_tasks(case: &Case<'_>) -> Finding {
     let name = base(&case.command.name.text);
     let rule = match case.command.kind {
         Kind::Srun => "srun-in-srun",
         _ => "nested-launcher",
     };
-    Some(case.warning(
+    case.warning(
         rule,
         format!("{name} in a here-document that srun's shell runs in every task"),
         "the processes that it starts get the mask of its own task, which is often one core",
-    ))
+    )
 }
 
 /// torchrun starts the workers of its node itself.
