@@ -18,7 +18,7 @@ use crate::{Premise, Provenance};
 #[derive(Clone, Debug)]
 pub struct JobLine {
     pub program: Program,
-    pub wanted: Selection,
+    pub selection: Selection,
     /// Its options, as they were given.
     pub options: Vec<LineOption>,
     /// Its options that are none of Slurm's.
@@ -123,7 +123,7 @@ pub(crate) fn read(
         return Err(failed(&why));
     }
     Ok(JobLine {
-        wanted: wanted(&line, program, release)?,
+        selection: selection_of(&line, program, release)?,
         options: line.options,
         foreign: others,
         program,
@@ -135,7 +135,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// [`NoAnswer`], by the command that refuses it.
-pub(crate) fn wanted(
+pub(crate) fn selection_of(
     line: &Line,
     program: Program,
     release: Release,
@@ -243,7 +243,7 @@ mod tests {
         let world = Scripts(vec![("job.sh", text.into()), ("het.sh", hetjob.into())]);
         let read = |line: &str| read(line, Release::V22_05, |_| None, &world);
         let found = read("sbatch -n6 job.sh").unwrap();
-        let options = &found.wanted.options;
+        let options = &found.selection.options;
         assert_eq!((options.tasks, options.cpus_per_task), (Some(6), Some(2)));
         assert_eq!(options.nodes.map(|nodes| nodes.least), Some(2));
         assert_eq!(found.own("binding"), Some("linear:1"));
@@ -252,7 +252,7 @@ mod tests {
         // salloc runs the file, and reads no directives.
         let found = read("salloc -n3 job.sh").unwrap();
         assert_eq!(
-            (found.wanted.options.cpus_per_task, &found.script),
+            (found.selection.options.cpus_per_task, &found.script),
             (None, &Script::None)
         );
         assert!(matches!(

@@ -46,7 +46,7 @@ impl Question {
     fn ncpus_and_nodes(&self) -> (Option<u32>, u32) {
         let least = || self.srun.nodes.map_or(1, |nodes| nodes.least);
         match self.job() {
-            Some(job) => ncpus_and_nodes(&job.wanted.options),
+            Some(job) => ncpus_and_nodes(&job.selection.options),
             None => (ncpus(&self.srun), least()),
         }
     }

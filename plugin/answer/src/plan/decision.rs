@@ -13,7 +13,7 @@ use super::step::Planned;
 use crate::Question;
 use crate::parents::Parents;
 
-fn wanted(request: &Request) -> String {
+fn requested_cpus(request: &Request) -> String {
     let all = u64::from(request.tasks) * u64::from(request.cpus_per_task);
     let tasks = counted(request.tasks, "task");
     format!(
@@ -66,18 +66,18 @@ fn why_all(request: &Request, rule: &Rule) -> Option<String> {
         Rule::NoMatch => format!(
             "no level is requested, and the step does not have exactly as many whole sockets, whole \
              cores or threads as its tasks need CPUs ({})",
-            wanted(request)
+            requested_cpus(request)
         ),
         Rule::Overcommit => "--overcommit is given and there are fewer CPUs than requested".into(),
         Rule::CgroupTooSmall => format!(
             "the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are not \
              enough for {}",
-            wanted(request)
+            requested_cpus(request)
         ),
         Rule::TooManyReserved => format!(
             "the site keeps others free that Slurm has given the step, and the rest is not enough \
              for {}",
-            wanted(request)
+            requested_cpus(request)
         ),
         Rule::CpusetFailed => {
             "the cpuset is not available, and this site then lets the step run without it".into()
@@ -179,7 +179,7 @@ fn level_why(
             format!(
                 "tasks are bound to {level}, because no level is requested, and the step's {has} are \
                  exactly as many as the CPUs that its tasks need ({})",
-                wanted(request)
+                requested_cpus(request)
             )
         }
     }

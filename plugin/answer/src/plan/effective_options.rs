@@ -140,7 +140,7 @@ impl Question {
     /// The partition of the request's job: that of its line, or of the job around it.
     pub(super) fn partition(&self) -> Option<String> {
         if let Some(job) = self.job_line() {
-            return job.ok()?.wanted.partition.clone();
+            return job.ok()?.selection.partition.clone();
         }
         if self.context.job.is_some() {
             return self.context.variable("SLURM_JOB_PARTITION");

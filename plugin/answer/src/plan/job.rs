@@ -1,7 +1,5 @@
-//! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
-//! script gets, and how to plan each srun of the script.
-//!
-//! A planned job as text: its nodes, and each step of its script.
+//! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch script gets, how to plan
+//! each srun of the script, and how all of that is shown.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -135,7 +133,7 @@ fn add_script(
         binding: binding.filter(|_| tasks.is_some()),
         cpuset: args.effective_cpuset(),
         allocation: of_cores(first.job.clone(), node),
-        core_spec: specialised(args, found.line.wanted.options.core_spec),
+        core_spec: specialised(args, found.line.selection.options.core_spec),
         ..Request::default()
     };
     let part = NodePart {

@@ -62,7 +62,7 @@ pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
 pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
     let of_job = args
         .job()
-        .is_some_and(|job| job.wanted.options.core_spec.is_given());
+        .is_some_and(|job| job.selection.options.core_spec.is_given());
     if !args.srun.core_spec.is_given() && !of_job {
         return None;
     }

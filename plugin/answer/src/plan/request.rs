@@ -117,7 +117,7 @@ pub(crate) fn request(args: &Question, allocation: Allocation, tasks: u32) -> Re
         .effective_binding(&cpu_bind)
         .filter(|binding| binding.strategy != Strategy::None);
     // srun sends the job's limits where the step has none: `job_step_create_allocation`.
-    let job = args.job().map(|job| &job.wanted.options);
+    let job = args.job().map(|job| &job.selection.options);
     let of_core = || job?.tasks_per_core;
     let of_socket = || job?.tasks_per_socket;
     Request {

@@ -122,7 +122,7 @@ impl Question {
         let each = on.shape().threads.max(1);
         let used = self
             .job()
-            .and_then(|job| job.wanted.options.threads_per_core);
+            .and_then(|job| job.selection.options.threads_per_core);
         match used.filter(|used| *used < each) {
             Some(used) => cpus / each * used,
             None => cpus,

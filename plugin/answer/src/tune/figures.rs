@@ -1,7 +1,7 @@
 //! The figures of one line: those of `berth plan --score`, added up over the step's nodes, and their order for a kind
 //! of program. In: a planned step. Out: [`Figures`]. Pure.
-//!
-//! What the engine plans for a line: its placement, by which lines are alike, and the variables of OpenMP that fit it.
+//! Beside them stands what the engine plans for a line: its placement, by which lines are alike, and the variables of OpenMP
+//! that fit it.
 
 use berth_placement::answer::quality::Range;
 use berth_placement::{Across, CpuSet, Node, NodeSet, Quality, Rule};

@@ -33,11 +33,11 @@ pub(super) struct ClusterModel {
 pub(super) fn model(
     args: &Question,
     on: &Node,
-    wanted: &Selection,
+    selection: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
     let mut model = match &args.context.cluster {
-        Some(found) => named(args, found, wanted)?,
-        None => assumed(args, on, wanted)?,
+        Some(found) => named(args, found, selection)?,
+        None => assumed(args, on, selection)?,
     };
     if args.gives_whole_nodes() {
         model.cluster.partition.whole_nodes = true;
@@ -48,12 +48,12 @@ pub(super) fn model(
 fn named(
     args: &Question,
     found: &ClusterConfig,
-    wanted: &Selection,
+    selection: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
     let config = found
         .as_ref()
         .map_err(|why| NoAnswer::Failed(format!("--cluster: {why}")))?;
-    let chosen = choose(config, wanted, args.srun.release)?;
+    let chosen = choose(config, selection, args.srun.release)?;
     let count = chosen.cluster.nodes.len();
     let text = args.cluster.as_deref().unwrap_or_default();
     let nodes = counted(count, "idle node");
@@ -70,8 +70,8 @@ fn named(
 }
 
 /// The partition of the line, if everything about it is modelled.
-fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chosen, NoAnswer> {
-    let partition = wanted.partition.as_deref();
+fn choose(config: &Config, selection: &Selection, release: Release) -> Result<Chosen, NoAnswer> {
+    let partition = selection.partition.as_deref();
     if partition.is_some_and(|names| names.contains(',')) {
         return Err(NoAnswer::NotModelled("-p with several partitions".into()));
     }
@@ -91,7 +91,7 @@ fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chose
 }
 
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
-fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterModel, NoAnswer> {
+fn assumed(args: &Question, on: &Node, selection: &Selection) -> Result<ClusterModel, NoAnswer> {
     let node = args.context.node.as_ref();
     let config = node.and(args.context.config_of_node.as_ref());
     let (select, partition, how) = match (&args.select, config) {
@@ -101,7 +101,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
             words.clone(),
         ),
         (None, Some(config)) => {
-            let chosen = choose(config, wanted, args.srun.release)?;
+            let chosen = choose(config, selection, args.srun.release)?;
             let how = format!("partition {} of slurm.conf", chosen.partition);
             (chosen.cluster.select, chosen.cluster.partition, how)
         }
@@ -112,7 +112,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
     } else {
         ""
     };
-    let names = names(args, wanted, node.map(|node| node.name.as_str()));
+    let names = names(args, selection, node.map(|node| node.name.as_str()));
     let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
     let count = match nodes.len() {
         1 => "one idle node".into(),
@@ -169,14 +169,14 @@ fn of_words(words: &str, release: Release) -> Result<Select, NoAnswer> {
 }
 
 /// The names of the assumed nodes: those of `-w`, and as many as `-N` asks for, else one.
-fn names(args: &Question, wanted: &Selection, here: Option<&str>) -> Vec<String> {
-    let mut names = match wanted.options.node_names.as_slice() {
+fn names(args: &Question, selection: &Selection, here: Option<&str>) -> Vec<String> {
+    let mut names = match selection.options.node_names.as_slice() {
         [] => here.map(String::from).into_iter().collect(),
         named => named.to_vec(),
     };
     names.sort_by_key(|name| natural(name));
     names.dedup();
-    let nodes = wanted.options.nodes;
+    let nodes = selection.options.nodes;
     let requested = nodes.map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
     let least = requested.max(args.assumed_nodes).max(1) as usize;
     // One too many is enough to say that they are too many.

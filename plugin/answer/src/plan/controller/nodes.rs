@@ -153,7 +153,7 @@ struct JobNode {
 pub(super) fn in_own_job(
     args: &Question,
     on: &Node,
-    wanted: &Selection,
+    selection: &Selection,
     job: &OwnJob,
 ) -> Result<Granted, NoAnswer> {
     let (nodes, premise) = nodes_of(args, on, job);
@@ -175,7 +175,7 @@ pub(super) fn in_own_job(
     let grant = JobGrant {
         nodes: nodes.iter().enumerate().map(granted).collect(),
         nodes_assumed: false,
-        tasks: wanted.options.tasks.unwrap_or(1),
+        tasks: selection.options.tasks.unwrap_or(1),
         record: JobRecord {
             tasks_given: None,
             cpus_per_task: None,
@@ -189,7 +189,7 @@ pub(super) fn in_own_job(
     };
     // Options that sbatch passes on by variables are in the request already.
     let passed = LineOptions::default();
-    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
+    let step = select::step_inside(&cluster, &passed, &grant, &selection.options);
     let made = Made {
         cluster: &cluster,
         job: &grant,
