@@ -4,8 +4,6 @@
 
 pub mod args;
 pub mod check;
-pub mod columns;
-pub mod fact;
 pub mod hwloc;
 pub mod json;
 pub mod lines;
@@ -21,9 +19,8 @@ pub mod topo;
 pub mod tune;
 pub mod world;
 
-pub use fact::{By, Fact};
 pub use question::Question;
-pub use world::World;
+pub use world::{Premise, Provenance, World};
 
 /// A failure that is no refusal of the request.
 pub type Failure = Box<dyn std::error::Error>;

@@ -76,7 +76,7 @@ impl<'a> Parents<'a> {
     }
 
     /// The NUMA node that a core is nearest to.
-    pub fn numa_of(&self, core: CoreIdx) -> Option<NumaId> {
+    pub(crate) fn numa_of(&self, core: CoreIdx) -> Option<NumaId> {
         let first = self.cpus_of(core).first()?;
         let near = self.numa.iter().find(|(_, near)| near.contains(*first));
         near.map(|(id, _)| *id)

@@ -14,7 +14,7 @@ use berth_srun::conf::DefaultBind;
 use crate::args::{PlanArgs, SiteNodes, SrunOptions};
 use crate::lines::job::JobLine;
 use crate::lines::{NoAnswer, Script};
-use crate::world::{GpusOfJob, Standing};
+use crate::world::{Context, GpusOfJob};
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Question {
     pub beside: Arc<[String]>,
     /// srun's reading of its options.
     pub srun: SrunOptions,
-    /// Where the user stands.
-    pub standing: Standing,
+    /// What surrounds it: the host, the job and the cluster.
+    pub context: Context,
     /// How the site hands out nodes, as the option or the variable says.
     pub site: Option<SiteNodes>,
     /// The least number of nodes that are assumed where no cluster is known.

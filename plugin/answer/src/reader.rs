@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use berth_srun::line::read;
 use berth_srun::submission::two_names;
-use berth_srun::{Program, Release};
+use berth_srun::{LineOption, Own, Program, Release};
 use clap::{Args, Command, FromArgMatches};
 
-use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, in_one_line, one_number, refusal};
-use crate::lines::plan_args::is_whole;
-use crate::lines::srun::whole_line;
+use crate::args::{
+    PlanArgs, SiteNodes, SrunOptions, as_getopt, has_same_meaning, in_one_line, invalid,
+    one_number, refusal, word,
+};
+use crate::lines::srun::{WholeLine, whole_line};
 use crate::lines::{NoAnswer, base, job};
 use crate::plan::controller::{passed_on, uses_controller};
 use crate::{Question, World};
@@ -42,23 +44,23 @@ impl Question {
     /// # Errors
     /// Why srun refuses the options.
     pub fn new(typed: PlanArgs, world: &dyn World) -> Result<Self, String> {
-        let standing = world.standing(&typed.machine, typed.cluster.as_deref());
-        let there = || standing.release();
+        let context = world.context(&typed.machine, typed.cluster.as_deref());
+        let there = || context.release();
         let release = typed.slurm.or_else(there).unwrap_or(Release::NEWEST);
         let srun = SrunOptions::of(
             &typed.request.slurms,
             &typed.line_variables,
-            &standing,
+            &context,
             release,
         )
         .map_err(|why| refusal(&why))?;
-        let variable = standing.variable(SiteNodes::VARIABLE);
+        let variable = context.variable(SiteNodes::VARIABLE);
         let site = SiteNodes::of(typed.site, variable.as_deref())?;
         Ok(Self {
             typed,
             beside: Arc::new([]),
             srun,
-            standing,
+            context,
             site,
             assumed_nodes: 0,
             defaults: Vec::new(),
@@ -75,20 +77,20 @@ impl Question {
     ///
     /// # Errors
     /// Those of the options.
-    pub fn find_defaults(&mut self, world: &dyn World) -> Result<(), String> {
+    pub(crate) fn find_defaults(&mut self, world: &dyn World) -> Result<(), String> {
         let list = self.srun.nodelist.clone();
         let file = list.filter(|list| list.contains('/'));
         self.hosts = file.map(|path| world.hosts(&path));
         self.find_settings(world);
         self.find_own()?;
-        let job = self.standing.job.as_ref();
+        let job = self.context.job.as_ref();
         let job = job.filter(|_| self.effective_near().is_some());
         self.gpus_of_job = job.map(|job| world.gpus(job));
         Ok(())
     }
 
     /// Reads the line of the job around the request, with the variables that its command would find.
-    pub fn read_job(&mut self, world: &dyn World) {
+    pub(crate) fn read_job(&mut self, world: &dyn World) {
         let text = self.job.as_deref();
         let variable = |name: &str| self.variable(name);
         let read = |text| job::read(text, self.srun.release, variable, world).map(Arc::new);
@@ -144,8 +146,8 @@ impl<'a> Reader<'a> {
             return Err(why.into());
         }
         let common = parsed(&mut command, getopt(&beside))?;
-        let standing = || world.standing(&common.machine, common.cluster.as_deref());
-        let release = common.slurm.or_else(|| standing().release());
+        let context = || world.context(&common.machine, common.cluster.as_deref());
+        let release = common.slurm.or_else(|| context().release());
         Ok(Self {
             command,
             beside: beside.into(),
@@ -213,6 +215,70 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl PlanArgs {
+    /// Takes an option that has no fault of its own. It overrides what was given before.
+    ///
+    /// # Errors
+    /// A value that berth's own option does not have.
+    fn take(&mut self, given: &LineOption) -> Result<(), String> {
+        let value = given.value.as_deref();
+        if let Some(own) = Own::named(&given.name) {
+            let text = value.unwrap_or_default();
+            let read = self.set(own, text);
+            return read.map_err(|why| invalid(own.name, own.row().value_name, text, &why));
+        }
+        match given.foreign.is_some() || given.trouble.is_some() {
+            true => self.request.foreign.push(given.clone()),
+            false => self.request.add(&given.name, value),
+        }
+        Ok(())
+    }
+
+    /// Takes a whole line. Its options override those that are here, or these override them.
+    ///
+    /// # Errors
+    /// A value that berth's own option does not have.
+    fn take_line(&mut self, mut line: WholeLine, overrides: bool) -> Result<(), String> {
+        if let Some(job) = &mut line.job {
+            // An --exclusive beside the line is its job's.
+            let is_exclusive = |one: &mut LineOption| one.name == "exclusive";
+            for one in self.request.slurms.extract_if(.., is_exclusive) {
+                let word = word(&one);
+                let program = job.find(' ').unwrap_or(job.len());
+                job.insert_str(program, &format!(" {word}"));
+            }
+        }
+        let mut options = std::mem::take(&mut self.request.slurms);
+        let own = self.request.own.clone();
+        for given in &line.options {
+            self.take(given)?;
+        }
+        match overrides {
+            true => std::mem::swap(&mut self.request.slurms, &mut options),
+            false => Own::ALL.iter().try_for_each(|one| match own.text(*one) {
+                Some(text) => self.set(*one, &text),
+                None => Ok(()),
+            })?,
+        }
+        self.request.slurms.append(&mut options);
+        self.line_variables.extend(line.variables);
+        self.line_notes.extend(line.note);
+        self.only_job |= line.only_job;
+        self.job = line.job.or(self.job.take());
+        Ok(())
+    }
+}
+
+/// Whether clap would take a word of a line as getopt does: the name is whole, and no option of another program.
+fn is_whole(given: &LineOption, word: &str) -> bool {
+    let typed = word.trim_start_matches('-');
+    let typed = typed.split_once('=').map_or(typed, |(name, _)| name);
+    let is_long = word.starts_with("--");
+    given.trouble.is_none()
+        && has_same_meaning(&given.name)
+        && (!is_long || typed == given.alias.unwrap_or(&given.name))
+}
+
 /// The definitions of a request's options. They are built once for a reader, because there are many options and may
 /// be many lines.
 #[must_use]
@@ -226,7 +292,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// An option among them that is wrong.
-pub fn parsed(command: &mut Command, words: Vec<String>) -> Result<PlanArgs, clap::Error> {
+pub(crate) fn parsed(command: &mut Command, words: Vec<String>) -> Result<PlanArgs, clap::Error> {
     let matches = command.try_get_matches_from_mut(words)?;
     PlanArgs::from_arg_matches(&matches)
 }
@@ -253,7 +319,7 @@ pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
 }
 
 /// Whether a word is a long option whose value is the next word.
-pub fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
     let name = word.to_str().and_then(|word| word.strip_prefix("--"));
     let mut options = command.get_arguments();
     name.is_some()

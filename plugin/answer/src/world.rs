@@ -1,7 +1,8 @@
-//! What is known of the world around a question, and the interface by which somebody finds it out: the command
-//! asks its host; a page or a test has texts.
+//! What is known of the world around a question, how it is known, and the interface by which somebody finds it out:
+//! the command asks its host; a page or a test has texts.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use berth_site::cpusets::{Site, SiteCpusets};
 use berth_site::plugstack::PlugstackLine;
 use berth_site::{Announcement, SiteRules};
 use berth_srun::{Config, Release};
+use serde::{Serialize, Serializer};
 
 use crate::Failure;
 
@@ -18,8 +20,8 @@ pub const LIVE: &str = "live";
 
 /// What a question looks up while it is read, and never later.
 pub trait World {
-    /// Where the user stands with a request for a machine or a cluster.
-    fn standing(&self, machine: &str, cluster: Option<&str>) -> Standing;
+    /// What surrounds a request for a machine or a cluster.
+    fn context(&self, machine: &str, cluster: Option<&str>) -> Context;
 
     /// The machine that `--machine` stands for, with its devices if they matter.
     ///
@@ -68,9 +70,9 @@ pub enum ScriptFile {
 /// A configuration, or the reason why there is none.
 pub type ClusterConfig = Result<Arc<Config>, String>;
 
-/// What was found out for one request.
+/// What surrounds one request: the host, the variables, the job and the cluster.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct Context {
     /// Whether the request is for this very machine.
     pub is_here: bool,
     /// Whether the machine is a synthetic one, which has no devices.
@@ -89,7 +91,7 @@ pub struct Standing {
     pub plugstack: Option<Arc<PlugstackLine>>,
 }
 
-impl Standing {
+impl Context {
     /// Slurm's release line there, if it is known.
     #[must_use]
     pub fn release(&self) -> Option<Release> {
@@ -188,7 +190,103 @@ pub enum GpusOfJob {
     Unknown,
 }
 
+/// How a premise is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// An option gives it.
+    Option,
+    /// The command found it out.
+    Found,
+    /// Nothing gives it.
+    Assumed,
+}
+
+/// Something that an answer rests on, with its source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Premise {
+    /// Its name in the first lines of an answer: `site`, `allocation`, …
+    pub what: &'static str,
+    /// Its value, `compat=berth`.
+    pub value: String,
+    /// How it is known.
+    pub by: Provenance,
+    /// The source: the option, the file or the command; or the reason why nothing better is known. Empty if
+    /// there is none.
+    #[serde(serialize_with = "known")]
+    pub source: String,
+}
+
+/// A text for scripts: null where there is none.
+fn known<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    (!text.is_empty()).then_some(text).serialize(to)
+}
+
+impl Premise {
+    /// A premise of these parts, in the order of the fields.
+    #[must_use]
+    pub fn new(what: &'static str, value: String, by: Provenance, source: String) -> Self {
+        Self {
+            what,
+            value,
+            by,
+            source,
+        }
+    }
+}
+
+/// `cores 0-3 (found: cgroup of job 12)`
+impl fmt::Display for Premise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.value)?;
+        match (&self.by, self.source.as_str()) {
+            (Provenance::Option, "") => Ok(()),
+            (Provenance::Option, source) => write!(f, " ({source})"),
+            (Provenance::Found, source) => write!(f, " (found: {source})"),
+            (Provenance::Assumed, "") => f.write_str(" (assumed)"),
+            (Provenance::Assumed, source) => write!(f, " (assumed: {source})"),
+        }
+    }
+}
+
 #[cfg(test)]
-mod scripts_tests;
-#[cfg(test)]
-pub(crate) use scripts_tests::Scripts;
+pub(crate) mod tests {
+    use berth_placement::topology::presets::Preset;
+
+    use super::*;
+
+    /// A world that has scripts and well-known machines, and nothing else.
+    #[derive(Default)]
+    pub(crate) struct Scripts(pub Vec<(&'static str, String)>);
+
+    impl World for Scripts {
+        fn context(&self, _machine: &str, _cluster: Option<&str>) -> Context {
+            Context::default()
+        }
+
+        fn machine(&self, machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
+            let known = Preset::named(machine).and_then(Preset::machine);
+            known.ok_or_else(|| "there is no such machine here".into())
+        }
+
+        fn gpus(&self, _job: &OwnJob) -> Result<GpusOfJob, String> {
+            Ok(GpusOfJob::None)
+        }
+
+        fn script(&self, name: &str) -> ScriptFile {
+            let found = self.0.iter().find(|(known, _)| *known == name);
+            found.map_or(
+                ScriptFile::Missing("there is no such file".into()),
+                |(_, text)| ScriptFile::Text(text.clone().into_bytes()),
+            )
+        }
+
+        fn hosts(&self, _path: &str) -> Result<String, String> {
+            Err("there are no files here".into())
+        }
+
+        fn cpusets(&self, _path: &Path, _site: &Site<'_>) -> Result<SiteCpusets, String> {
+            Ok(SiteCpusets::default())
+        }
+    }
+}

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_child_that_does_not_answer_is_given_up() {
         let (long, short) = (Duration::from_secs(60), Duration::from_millis(200));
-        for (text, limit, told) in [
+        for (text, limit, reason) in [
             ("exec sleep 3", short, "took more than 0.2 s"),
             // It answers and goes on, or somebody else keeps its pipe.
             ("echo '[]'; exec >&-; exec sleep 3", short, "took more"),
@@ -147,7 +147,7 @@ mod tests {
         ] {
             let since = Instant::now();
             let why = script(text, limit).unwrap_err();
-            assert!(why.contains(told), "{text}: {why}");
+            assert!(why.contains(reason), "{text}: {why}");
             assert!(since.elapsed() < long, "{text}");
         }
         let found = script("echo '[{\"kind\":\"gpu\",\"cpus\":\"0-1\"}]'", long).unwrap();

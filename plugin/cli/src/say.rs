@@ -9,10 +9,9 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write, stdout};
 use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice as Choice};
-use berth_answer::columns::{write_named, write_table};
 use berth_answer::picture::Screen;
-use berth_answer::text::{lines, short};
-use berth_answer::{By, Fact};
+use berth_answer::text::{lines, short, write_named, write_table};
+use berth_answer::{Premise, Provenance};
 use clap::ColorChoice;
 
 /// The number of columns if nothing gives it.
@@ -135,9 +134,12 @@ impl<W: Write> Write for Harmless<W> {
 }
 
 /// Prints what an answer rests on, where the answer itself has no room for it.
-pub(crate) fn facts(facts: &[Fact]) {
-    for fact in facts.iter().filter(|fact| fact.by != By::Option) {
-        line(&format!("{}: ", fact.what), &fact.to_string());
+pub(crate) fn premises(premises: &[Premise]) {
+    for premise in premises
+        .iter()
+        .filter(|premise| premise.by != Provenance::Option)
+    {
+        line(&format!("{}: ", premise.what), &premise.to_string());
     }
 }
 

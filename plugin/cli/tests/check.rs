@@ -196,8 +196,8 @@ fn a_cluster_shows_its_partitions() {
         assert_eq!(found.join(" "), expected, "{line}");
     }
     let done = check(&["--cluster=/no/such.conf", "srun ./a"], b"");
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.contains("/no/such.conf cannot be read"), "{said}");
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert!(stderr.contains("/no/such.conf cannot be read"), "{stderr}");
     assert_eq!(done.status.code(), Some(2));
 }
 
@@ -242,9 +242,9 @@ fn what_is_missing_is_said() {
         (&["echo hello"], "nothing to check"),
     ] {
         let done = check(words, b"");
-        let said = String::from_utf8(done.stderr).unwrap();
-        assert!(said.contains(says), "{said}");
-        assert_eq!(done.status.code(), Some(2), "{said}");
+        let stderr = String::from_utf8(done.stderr).unwrap();
+        assert!(stderr.contains(says), "{stderr}");
+        assert_eq!(done.status.code(), Some(2), "{stderr}");
     }
     let (found, code) = rules(&["srun"], "");
     assert_eq!((found, code), (vec![], Some(0)));

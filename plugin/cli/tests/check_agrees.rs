@@ -82,7 +82,7 @@ fn options(random: &mut Random, most: u64, all: &[&str]) -> String {
 struct Plan {
     code: Option<i32>,
     answer: Option<Value>,
-    said: String,
+    stderr: String,
 }
 
 fn plan(place: &[&str], job: Option<&str>, line: &str) -> Plan {
@@ -98,7 +98,7 @@ fn plan(place: &[&str], job: Option<&str>, line: &str) -> Plan {
     Plan {
         code: done.status.code(),
         answer: serde_json::from_slice(&done.stdout).ok(),
-        said: String::from_utf8(done.stderr).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
     }
 }
 
@@ -108,9 +108,9 @@ fn found(place: &[&str], text: &str) -> Vec<(String, String)> {
         &[&["--format=json"], place, &["-"]].concat(),
         text.as_bytes(),
     );
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let document: Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|why| panic!("{why}: {said}\n{text}"));
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    let document: Value = serde_json::from_slice(&done.stdout)
+        .unwrap_or_else(|why| panic!("{why}: {stderr}\n{text}"));
     let field = |one: &Value, name: &str| one[name].as_str().unwrap().to_string();
     let all = document["findings"].as_array().unwrap().iter();
     all.map(|one| (field(one, "rule"), field(one, "found")))
@@ -121,7 +121,7 @@ fn found(place: &[&str], text: &str) -> Vec<(String, String)> {
 fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<String> {
     let says = |rule: &str| found.iter().any(|(known, _)| known == rule);
     let of_plan = ["refused", "not-planned", "nothing-bound", "not-as-asked"];
-    let wrong = |what: &str| Some(format!("{what}: plan {:?} {}", plan.code, plan.said));
+    let wrong = |what: &str| Some(format!("{what}: plan {:?} {}", plan.code, plan.stderr));
     match (plan.code, &plan.answer) {
         (Some(0), Some(answer)) => {
             // Of each node: those with as many tasks may own other cores.
@@ -142,9 +142,9 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
                 None
             }
         }
-        (Some(1), _) if plan.said.contains("not modelled") => {
+        (Some(1), _) if plan.stderr.contains("not modelled") => {
             // A job that would not start is known, although its step is not modelled.
-            (!says("not-planned") && !says("refused") && !in_job).then(|| plan.said.clone())
+            (!says("not-planned") && !says("refused") && !in_job).then(|| plan.stderr.clone())
         }
         (Some(1), _) => {
             let refuses = |rule: &str| {
@@ -152,16 +152,16 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
                 rule == "refused" || at_submission.contains(&rule)
             };
             let is_same = |(rule, text): &(String, String)| {
-                refuses(rule) && (in_job || plan.said.contains(text.as_str()))
+                refuses(rule) && (in_job || plan.stderr.contains(text.as_str()))
             };
-            (!found.iter().any(is_same)).then(|| plan.said.clone())
+            (!found.iter().any(is_same)).then(|| plan.stderr.clone())
         }
         (Some(2), _) => {
             // A job that would not start may stand above a line that no srun takes.
             let of_job = |rule: &str| in_job && rule == "refused";
             let planned = of_plan.iter().any(|rule| says(rule) && !of_job(rule));
             let unsaid = found.iter().all(|(rule, _)| of_job(rule));
-            (planned || unsaid).then(|| plan.said.clone())
+            (planned || unsaid).then(|| plan.stderr.clone())
         }
         _ => wrong("an exit code"),
     }

@@ -159,38 +159,38 @@ fn job_files_are_read_with_the_options_of_the_line() {
     )
     .unwrap();
     fs::write(sub.join("beside.sh"), script).unwrap();
-    let said = |arguments: &[&str]| {
+    let check = |arguments: &[&str]| {
         let done = within(folder.path(), arguments);
         let text = String::from_utf8(done.stdout).unwrap();
         (text, String::from_utf8(done.stderr).unwrap())
     };
-    let (clean, notes) = said(&["sbatch -n4 job.sh"]);
+    let (clean, notes) = check(&["sbatch -n4 job.sh"]);
     assert_eq!(
         (clean.as_str(), notes.as_str()),
         ("no trap was found\n", "")
     );
-    let (fewer, _) = said(&["sbatch -n2 job.sh"]);
+    let (fewer, _) = check(&["sbatch -n2 job.sh"]);
     assert!(
         fewer.starts_with("job.sh line 4: the step asks for 4 CPUs"),
         "{fewer}"
     );
     assert!(!fewer.contains("instead"), "{fewer}");
     // The line itself is corrected all the same.
-    let (line, _) = said(&["sbatch -N9 -n4 job.sh > x"]);
+    let (line, _) = check(&["sbatch -N9 -n4 job.sh > x"]);
     assert!(
         line.contains("instead    sbatch -N4 -n4 job.sh > x"),
         "{line}"
     );
     // Beside the script, and in the working directory.
-    let (both, notes) = said(&["sub/run.sh"]);
+    let (both, notes) = check(&["sub/run.sh"]);
     assert!(both.starts_with("beside.sh line 4:"), "{both}");
     assert!(notes.contains("$x was not read: only the shell"), "{notes}");
-    let (_, notes) = said(&["sbatch -n4 no.sh"]);
+    let (_, notes) = check(&["sbatch -n4 no.sh"]);
     assert!(
         notes.contains("no.sh was not read: there is no such file"),
         "{notes}"
     );
-    let (_, notes) = said(&["a > job.sh; sbatch job.sh"]);
+    let (_, notes) = check(&["a > job.sh; sbatch job.sh"]);
     assert!(notes.contains("the script writes it before"), "{notes}");
     // A script that submits itself again is one script.
     fs::write(
@@ -198,7 +198,7 @@ fn job_files_are_read_with_the_options_of_the_line() {
         "#SBATCH -n4 -c2\nsrun ./a\nsbatch again.sh\n",
     )
     .unwrap();
-    let (again, notes) = said(&["sub/again.sh"]);
+    let (again, notes) = check(&["sub/again.sh"]);
     assert_eq!(
         (again.matches("[cpus-per-task]").count(), notes.as_str()),
         (1, "")
@@ -223,10 +223,10 @@ fn what_is_no_job_file_is_not_waited_for() {
         ("large", "more than 4194304 bytes"),
     ] {
         let done = within(folder.path(), &[&format!("sbatch -n4 {name}")]);
-        let said = String::from_utf8(done.stderr).unwrap();
+        let stderr = String::from_utf8(done.stderr).unwrap();
         assert!(
-            said.contains(&format!("{name} was not read: ")) && said.contains(why),
-            "{said}"
+            stderr.contains(&format!("{name} was not read: ")) && stderr.contains(why),
+            "{stderr}"
         );
         assert_eq!(done.status.code(), Some(0), "{name}");
     }

@@ -114,8 +114,8 @@ fn run(line: &PageLine, words: &[String], folder: &Path) -> Option<String> {
         (_, false) => code == Some(0),
     };
     (!as_shown).then(|| {
-        let told = String::from_utf8_lossy(&output.stderr);
-        let first = told.lines().next().unwrap_or_default().to_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let first = stderr.lines().next().unwrap_or_default().to_owned();
         format!(
             "{}: berth {}: {code:?} {first}",
             line.place,

@@ -32,8 +32,8 @@ fn offered(words: &[&str]) -> Vec<String> {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success() && said.is_empty(), "{said}");
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success() && stderr.is_empty(), "{stderr}");
     let text = String::from_utf8(done.stdout).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty());
     lines.map(String::from).collect()
@@ -92,8 +92,11 @@ fn every_script_has_the_values_and_is_read_by_its_shell() {
             .output();
         // Without the shell there is nobody to read it.
         if let Ok(done) = read {
-            let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert!(done.status.success() && said.is_empty(), "{shell}: {said}");
+            let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(
+                done.status.success() && stderr.is_empty(),
+                "{shell}: {stderr}"
+            );
         }
     }
 }

@@ -22,8 +22,8 @@ fn berth(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// The cores of the job and of the step on each node, by name.
 fn cores(arguments: &[&str]) -> Vec<String> {
-    let (code, out, said) = berth(&[arguments, &["--format=json"]].concat());
-    assert_eq!(code, Some(0), "{arguments:?}: {said}");
+    let (code, out, stderr) = berth(&[arguments, &["--format=json"]].concat());
+    assert_eq!(code, Some(0), "{arguments:?}: {stderr}");
     let plan: Value = serde_json::from_str(&out).unwrap();
     let nodes = plan["nodes"].as_array().unwrap().iter();
     let text = |node: &Value, name: &str| node[name].as_str().unwrap().to_string();
@@ -37,9 +37,13 @@ fn cores(arguments: &[&str]) -> Vec<String> {
 }
 
 fn refused(arguments: &[&str]) -> String {
-    let (code, out, said) = berth(arguments);
-    assert_eq!((code, out.as_str()), (Some(1), ""), "{arguments:?}: {said}");
-    said
+    let (code, out, stderr) = berth(arguments);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(1), ""),
+        "{arguments:?}: {stderr}"
+    );
+    stderr
 }
 
 #[test]
@@ -82,8 +86,8 @@ fn tasks_by_their_cpus() {
         let words =
             format!("--machine|pack:1 core:4 pu:2|-c2|--cpu-bind=cores|--format=masks|{options}");
         let words: Vec<_> = words.split('|').filter(|word| !word.is_empty()).collect();
-        let (code, out, said) = berth(&words);
-        assert_eq!(code, Some(0), "{words:?}: {said}");
+        let (code, out, stderr) = berth(&words);
+        assert_eq!(code, Some(0), "{words:?}: {stderr}");
         out.trim().to_string()
     };
     for whole in ["--cores=all", "--cores=0-3", "--cpus=0-7", "--exclusive"] {
@@ -112,8 +116,8 @@ fn what_would_happen_instead() {
         ("-n2 --relative=1", "not modelled: --relative"),
         ("-n 999991023 -O", "Slurm counts only to 65535"),
     ] {
-        let said = on(options);
-        assert!(said.contains(says), "{options}: {said}");
+        let stderr = on(options);
+        assert!(stderr.contains(says), "{options}: {stderr}");
     }
     // srun itself does not take it.
     let (code, ..) = berth(&["--machine", MACHINE, "--exclusive=user", "--overlap"]);
@@ -136,15 +140,15 @@ fn conf(folder: &Path) -> String {
 fn a_cluster_from_its_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let conf = conf(folder.path());
-    let ask =
+    let words =
         |more: &[&'static str]| [&["--slurm=22.05", "--cluster", conf.as_str()], more].concat();
-    assert_eq!(cores(&ask(&["-n3"])), ["a1 0-2 0-2"]);
-    assert_eq!(cores(&ask(&["-n6"])), ["a1 0-3 0-3", "a2 0-1 0-1"]);
-    assert_eq!(cores(&ask(&["srun -p large -n4 ./app"])), ["b1 0,8 0,8"]);
-    let says = |more: &[&'static str]| refused(&ask(more));
+    assert_eq!(cores(&words(&["-n3"])), ["a1 0-2 0-2"]);
+    assert_eq!(cores(&words(&["-n6"])), ["a1 0-3 0-3", "a2 0-1 0-1"]);
+    assert_eq!(cores(&words(&["srun -p large -n4 ./app"])), ["b1 0,8 0,8"]);
+    let says = |more: &[&'static str]| refused(&words(more));
     assert!(says(&["-p", "huge", "-n1"]).contains("there is no partition huge"));
     assert!(says(&["-n9"]).contains("the job never starts"));
-    let (_, out, _) = berth(&ask(&["-p", "large", "-n3", "--format=json"]));
+    let (_, out, _) = berth(&words(&["-p", "large", "-n3", "--format=json"]));
     let plan: Value = serde_json::from_str(&out).unwrap();
     let site = &plan["assumed"][0];
     assert_eq!(site["value"], "compat=affinity, autobind=threads");
@@ -171,16 +175,20 @@ fn nodes_are_assumed_where_there_was_a_choice() {
         (&["-p", "large", "-n3"], false),
     ] {
         let words = [&["--cluster", conf.as_str()], words].concat();
-        let (code, out, said) = berth(&[&words[..], &["--format=json"]].concat());
-        assert_eq!(code, Some(0), "{words:?}: {said}");
+        let (code, out, stderr) = berth(&[&words[..], &["--format=json"]].concat());
+        assert_eq!(code, Some(0), "{words:?}: {stderr}");
         let plan: Value = serde_json::from_str(&out).unwrap();
         let found = plan.get("nodes_assumed").and_then(Value::as_bool);
         assert_eq!(found, assumed.then_some(true), "{words:?}");
-        let (_, _, said) = berth(&words);
-        assert_eq!(said.contains("nodes assumed"), assumed, "{words:?}: {said}");
+        let (_, _, stderr) = berth(&words);
+        assert_eq!(
+            stderr.contains("nodes assumed"),
+            assumed,
+            "{words:?}: {stderr}"
+        );
     }
-    let (_, _, said) = berth(&["--machine", MACHINE, "-N2", "-n4"]);
-    assert!(!said.contains("nodes assumed"), "{said}");
+    let (_, _, stderr) = berth(&["--machine", MACHINE, "-N2", "-n4"]);
+    assert!(!stderr.contains("nodes assumed"), "{stderr}");
 }
 
 /// salloc and sbatch pass some options on by variables, which srun of the release reads; and their
@@ -189,8 +197,8 @@ fn nodes_are_assumed_where_there_was_a_choice() {
 fn a_step_takes_over_what_its_job_passes_on() {
     let masks = |release: &str, job: &str| {
         let words = ["--slurm", release, "--machine", MACHINE, "--job", job];
-        let (code, out, said) = berth(&[&words[..], &["--format=masks", "srun ./app"]].concat());
-        assert_eq!(code, Some(0), "{said}");
+        let (code, out, stderr) = berth(&[&words[..], &["--format=masks", "srun ./app"]].concat());
+        assert_eq!(code, Some(0), "{stderr}");
         out
     };
     assert_eq!(masks("24.11", "sbatch -n2 -c4"), "0x000F,0x00F0\n");
@@ -204,7 +212,7 @@ fn a_job_of_one_word_is_no_line() {
     let line = "--job salloc";
     let mut words: Vec<_> = line.split(' ').collect();
     words.extend(["--machine", MACHINE, "srun -n4 ./app"]);
-    let (code, _, said) = berth(&words);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("More processors requested"), "{said}");
+    let (code, _, stderr) = berth(&words);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("More processors requested"), "{stderr}");
 }

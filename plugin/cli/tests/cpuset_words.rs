@@ -174,10 +174,14 @@ fn a_step_with_another_cpuset_than_its_job_is_refused() {
             .args(["plan", "--machine=pack:2 core:4 pu:2", job, &step])
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(refused.into()), "{own}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(refused.into()),
+            "{own}: {stderr}"
+        );
         let says = "this job has the cpuset NCPUS=4, and its steps run inside it";
-        assert_eq!(said.contains(says), refused, "{own}: {said}");
+        assert_eq!(stderr.contains(says), refused, "{own}: {stderr}");
 
         let text = format!("#SBATCH -n4 --exclusive --cpuset=NCPUS=4\n{step}\n");
         let script = |text: &str| {
@@ -185,13 +189,20 @@ fn a_step_with_another_cpuset_than_its_job_is_refused() {
                 .args(["check", "--slurm=24.11", text])
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            (said.contains(says), output.status.code(), said)
+            let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+            (stdout.contains(says), output.status.code(), stdout)
         };
-        let (is_said, code, said) = script(&text);
-        assert_eq!((is_said, code), (refused, Some(refused.into())), "{said}");
+        let (is_found, code, stdout) = script(&text);
+        assert_eq!(
+            (is_found, code),
+            (refused, Some(refused.into())),
+            "{stdout}"
+        );
         if refused {
-            assert!(said.contains("srun -n2 ./a"), "without the option: {said}");
+            assert!(
+                stdout.contains("srun -n2 ./a"),
+                "without the option: {stdout}"
+            );
         }
     }
 }

@@ -93,9 +93,9 @@ fn the_user_s_default_is_a_binding_as_if_typed() {
         .env("BERTH_BINDING", "linear:x")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&wrong.stderr);
-    assert_eq!(wrong.status.code(), Some(2), "{said}");
-    assert!(said.contains("BERTH_BINDING: --binding"), "{said}");
+    let stderr = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("BERTH_BINDING: --binding"), "{stderr}");
 }
 
 /// The rule of the plan, or what is wrong.
@@ -108,9 +108,9 @@ fn mapped(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> 
         .envs(variables.iter().copied())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
     if !done.status.success() {
-        return Err(said);
+        return Err(stderr);
     }
     let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
     Ok(rule_and_site(&plan).0)
@@ -140,8 +140,8 @@ fn a_job_s_mapping_is_that_of_its_steps() {
         let binding = step("srun -n4 --binding=linear:1 ./a");
         assert_eq!(binding, "binding:linear:1", "{job}");
         // A variable for another choice gives way to the job's option.
-        let kept = step("BERTH_BINDING=linear:1 srun -n4 ./a");
-        assert_eq!(kept, given, "{job}");
+        let inside = step("BERTH_BINDING=linear:1 srun -n4 ./a");
+        assert_eq!(inside, given, "{job}");
     }
     let line = "salloc -n4 --bind-to=package srun -n4 --map-by=core ./a";
     let wrong = mapped(&[line], &[]).unwrap_err();

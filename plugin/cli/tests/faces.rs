@@ -17,7 +17,7 @@ use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answered};
 use berth_answer::reader::Reader;
-use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
+use berth_answer::world::{Context, GpusOfJob, OwnJob, ScriptFile, World};
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
@@ -49,10 +49,10 @@ struct Machines {
 }
 
 impl World for Machines {
-    fn standing(&self, machine: &str, _cluster: Option<&str>) -> Standing {
-        Standing {
+    fn context(&self, machine: &str, _cluster: Option<&str>) -> Context {
+        Context {
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
-            ..Standing::default()
+            ..Context::default()
         }
     }
 
@@ -125,7 +125,7 @@ fn by_command(machine: &str, line: &str) -> String {
         &["plan", "--machine", machine, "--format", "masks", line],
         "",
     );
-    let said = |kind: &str| {
+    let texts = |kind: &str| {
         let lines = done.stderr.lines();
         let found = lines.filter_map(|line| line.strip_prefix(kind));
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -134,14 +134,16 @@ fn by_command(machine: &str, line: &str) -> String {
     let masks: Vec<_> = done.stdout.lines().collect();
     match done.code {
         0 => {
-            let notes = said("berth: note: ").into_iter();
+            let notes = texts("berth: note: ").into_iter();
             notes.fold(masks.join(" "), |all, note| format!("{all} # {note}"))
         }
         1 => {
-            let why = said("berth: refused: ").into_iter().chain(said("berth: "));
+            let why = texts("berth: refused: ")
+                .into_iter()
+                .chain(texts("berth: "));
             format!("error: {}", why.into_iter().next().unwrap_or_default())
         }
-        _ => format!("error: {}", said("error: ").join(" ")),
+        _ => format!("error: {}", texts("error: ").join(" ")),
     }
 }
 

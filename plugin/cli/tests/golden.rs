@@ -63,10 +63,10 @@ fn compare(command: &str, name: &str, machine: &str, request: &str) {
         .output()
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (table, said) = (text(done.stdout), text(done.stderr));
+    let (table, stderr) = (text(done.stdout), text(done.stderr));
     let code = done.status.code().unwrap();
     let shown = format!(
-        "$ berth {command} --machine \"{machine}\" {request}\n{table}{said}exit code {code}\n"
+        "$ berth {command} --machine \"{machine}\" {request}\n{table}{stderr}exit code {code}\n"
     );
     insta::with_settings!({
         snapshot_path => "golden",

@@ -87,8 +87,8 @@ fn a_large_script_is_read_by_both() {
         assert_eq!(steps, if is_read { 3 } else { 0 });
         let path = folder.path().join("job.sh");
         let line = format!("sbatch -n12 {}", path.display());
-        let said = berth(&["check", &line], "").stderr;
-        assert_eq!(said.contains("was not read"), !is_read, "{said}");
+        let stderr = berth(&["check", &line], "").stderr;
+        assert_eq!(stderr.contains("was not read"), !is_read, "{stderr}");
     }
 }
 
@@ -99,8 +99,8 @@ fn a_cluster_of_one_node_has_one_node() {
     let text = "NodeName=n1 Sockets=2 CoresPerSocket=4\nPartitionName=one Nodes=n1 Default=YES\n";
     fs::write(&conf, text).unwrap();
     let place = ["plan", "--cluster", &conf.to_string_lossy(), "-n2"];
-    let told = berth(&place, "").stdout;
-    assert!(told.contains("1 idle node of partition"), "{told}");
+    let table = berth(&place, "").stdout;
+    assert!(table.contains("1 idle node of partition"), "{table}");
 }
 
 /// Each command that is pointed at gives the step's plan, with the options of the script's job.
@@ -204,9 +204,12 @@ fn the_job_s_command_reads_its_variables() {
     let line = "SBATCH_THREADS_PER_CORE=1 sbatch -n2 -N1 job.sh";
     let done = ask(&folder, &[line, "--format=json"]);
     let plan: Value = serde_json::from_str(&done.stdout).unwrap();
-    let told = plan["assumed"].to_string();
-    assert!(told.contains("SBATCH_THREADS_PER_CORE=1"), "{told}");
-    assert!(told.contains("variables that sbatch reads"), "{told}");
+    let premises = plan["assumed"].to_string();
+    assert!(premises.contains("SBATCH_THREADS_PER_CORE=1"), "{premises}");
+    assert!(
+        premises.contains("variables that sbatch reads"),
+        "{premises}"
+    );
     let step = plan["job"]["steps"][0]["plan"].as_str().unwrap();
     let words = shlex::split(step).unwrap();
     let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();

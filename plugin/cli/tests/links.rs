@@ -35,10 +35,10 @@ fn pages(all: &[PathBuf]) -> Vec<(&PathBuf, String)> {
 /// A heading as the last part of a link to it.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = heading
+    let letters = heading
         .chars()
         .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    letters.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
 #[test]

@@ -27,9 +27,9 @@ fn options(command: &str) -> Vec<String> {
 }
 
 fn is_short(what: &str, done: &Done) {
-    let said = &done.stderr;
-    assert!(said.len() < MOST, "{what}: {} bytes", said.len());
-    assert!(!said.contains("panicked"), "{what}: {said}");
+    let stderr = &done.stderr;
+    assert!(stderr.len() < MOST, "{what}: {} bytes", stderr.len());
+    assert!(!stderr.contains("panicked"), "{what}: {stderr}");
 }
 
 #[test]

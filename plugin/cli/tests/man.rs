@@ -14,8 +14,8 @@ fn berth(arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{arguments:?}: {stderr}");
     String::from_utf8(done.stdout).unwrap()
 }
 
@@ -148,8 +148,8 @@ fn mandoc_and_groff_find_nothing_wrong() {
                 .arg(&page)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&done.stdout).into_owned();
-            assert!(done.status.success(), "{said}");
+            let stdout = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert!(done.status.success(), "{stdout}");
         }
         if is_there("groff") {
             let done = Command::new("groff")
@@ -157,8 +157,8 @@ fn mandoc_and_groff_find_nothing_wrong() {
                 .arg(&page)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert!(said.is_empty(), "{}: {said}", page.display());
+            let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(stderr.is_empty(), "{}: {stderr}", page.display());
         }
     }
 }

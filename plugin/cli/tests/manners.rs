@@ -87,11 +87,11 @@ fn a_machine_that_is_none_is_told_in_one_line() {
             &["discover", "--machine"],
         ] {
             let done = berth(&[command, &[machine]].concat());
-            let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert_eq!(done.status.code(), Some(2), "{machine}: {said}");
+            let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.code(), Some(2), "{machine}: {stderr}");
             assert!(
-                said.starts_with("berth: ") && !said.contains("panicked"),
-                "{machine}: {said}"
+                stderr.starts_with("berth: ") && !stderr.contains("panicked"),
+                "{machine}: {stderr}"
             );
             assert_eq!(done.stdout, b"", "{machine}");
         }
@@ -147,11 +147,11 @@ fn nobody_reads_to_the_end() {
         pipe.read_exact(&mut first).unwrap();
         drop(pipe);
         let done = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{arguments:?}: {stderr}");
         assert!(
-            !said.contains("panicked") && !said.contains("Broken pipe"),
-            "{arguments:?}: {said}"
+            !stderr.contains("panicked") && !stderr.contains("Broken pipe"),
+            "{arguments:?}: {stderr}"
         );
     }
 }
@@ -349,10 +349,10 @@ fn explanations_stay_out_of_files() {
         let plain = berth(&plan);
         let explained = berth(&[&plan[..], &["--explain"]].concat());
         assert_eq!(explained.stdout, plain.stdout, "{format}");
-        let said = String::from_utf8_lossy(&explained.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&explained.stderr).into_owned();
         assert!(
-            said.contains("why         tasks are bound to threads"),
-            "{format}: {said}"
+            stderr.contains("why         tasks are bound to threads"),
+            "{format}: {stderr}"
         );
     }
 }

@@ -205,18 +205,18 @@ fn has_berth(process: &Path) -> bool {
 
 /// `scontrol` and `berth` for a node in this state whose doctor ends so; whether it was drained, and what was printed.
 fn drained(folder: &Path, state: &str, doctor: &str) -> (bool, String) {
-    let said = folder.join("said");
-    fs::write(&said, "").unwrap();
+    let update = folder.join("update");
+    fs::write(&update, "").unwrap();
     program(folder, "logger", "");
     program(folder, "berth", doctor);
     let lines = format!(
         "case $1 in show) echo '   State={state} ThreadsPerCore=1' ;; *) echo \"$@\" > {} ;; esac",
-        said.display()
+        update.display()
     );
     program(folder, "scontrol", &lines);
     let printed = check_and_drain(folder);
-    let said = fs::read_to_string(&said).unwrap();
-    (said.contains("update nodename=n17 state=drain"), printed)
+    let update = fs::read_to_string(&update).unwrap();
+    (update.contains("update nodename=n17 state=drain"), printed)
 }
 
 #[test]

@@ -184,17 +184,17 @@ fn only_near(name: &str, kind: &str, count: usize) {
 #[test]
 fn what_it_says() {
     let file = machine("cts1-pascal").unwrap();
-    let told = plan(&format!(
+    let plan = plan(&format!(
         "--machine {file} --cores all -n2 --near=gpu --explain"
     ));
-    assert_eq!(told.code, 0);
+    assert_eq!(plan.code, 0);
     for part in [
         "rule        near:gpu",
         "0000:04:00.0 (opencl0d0)  same L3",
         "why         --near=gpu: each task gets cores next to its devices",
         "next to 0000:07:00.0 (opencl0d1): same L3",
     ] {
-        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+        assert!(plan.stdout.contains(part), "{part}: {}", plan.stdout);
     }
 }
 
@@ -226,8 +226,8 @@ fn each_tasks_variables_are_shown() {
     assert_eq!(set("gpu"), cuda("2,0,1,3,4,5,6,7"));
     assert_eq!(set("gpu:own"), cuda("2"));
     assert_eq!(set("network"), Value::Null);
-    let said = found("-n2 --near=network:own")["notes"].to_string();
-    assert!(said.contains(":own changes nothing here"), "{said}");
+    let notes = found("-n2 --near=network:own")["notes"].to_string();
+    assert!(notes.contains(":own changes nothing here"), "{notes}");
     let done = plan(&format!(
         "--machine {file} --cores all -n2 --near=gpu:1:own --explain"
     ));

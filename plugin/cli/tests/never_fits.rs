@@ -44,12 +44,12 @@ fn a_partition_that_gives_more_refuses_nothing() {
         ("-p memory", false),
     ] {
         let line = format!("srun {partition} -n2 --binding=linear:4 ./a");
-        let (code, said) = planned(&[&on, &line]);
-        assert_eq!(code, i32::from(refused), "{line}: {said}");
+        let (code, stderr) = planned(&[&on, &line]);
+        assert_eq!(code, i32::from(refused), "{line}: {stderr}");
         assert_eq!(
-            said.contains("srun refuses the line: --binding=linear:4 asks for 2 tasks × 4 cores"),
+            stderr.contains("srun refuses the line: --binding=linear:4 asks for 2 tasks × 4 cores"),
             refused,
-            "{line}: {said}"
+            "{line}: {stderr}"
         );
         for text in [
             line.clone(),
@@ -111,9 +111,9 @@ fn a_plan_refuses_what_its_command_refuses() {
             "this allocation has 4 CPUs",
         ),
     ] {
-        let (code, said) = planned(words);
-        assert_eq!(code, 1, "{words:?}: {said}");
-        assert!(said.contains(says), "{words:?}: {said}");
+        let (code, stderr) = planned(words);
+        assert_eq!(code, 1, "{words:?}: {stderr}");
+        assert!(stderr.contains(says), "{words:?}: {stderr}");
     }
 }
 
@@ -135,8 +135,8 @@ fn a_plan_takes_what_its_command_takes() {
             "srun -n4 --binding=linear:4 ./a",
         ],
     ] {
-        let (code, said) = planned(words);
-        assert_eq!(code, 0, "{words:?}: {said}");
+        let (code, stderr) = planned(words);
+        assert_eq!(code, 0, "{words:?}: {stderr}");
     }
 }
 

@@ -13,11 +13,11 @@ fn plan(arguments: &[&str]) -> Output {
 /// The node of each task, in task order.
 fn nodes(arguments: &[&str]) -> String {
     let done = plan(arguments);
-    let (table, said) = (
+    let (table, stderr) = (
         String::from_utf8(done.stdout).unwrap(),
         String::from_utf8_lossy(&done.stderr).into_owned(),
     );
-    assert!(done.status.success(), "{arguments:?}: {said}");
+    assert!(done.status.success(), "{arguments:?}: {stderr}");
     let rows = table
         .lines()
         .skip_while(|line| !line.starts_with("task  "))
@@ -109,15 +109,15 @@ fn what_contradicts_is_told() {
         ),
     ] {
         let done = plan(&[&FOUR_CPUS[..], options].concat());
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(done.status.code(), Some(code), "{options:?}: {said}");
-        assert!(said.contains(part), "{options:?}: {said}");
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(code), "{options:?}: {stderr}");
+        assert!(stderr.contains(part), "{options:?}: {stderr}");
     }
     let fewer = plan(&[&FOUR_CPUS[..], &["-N4", "-n2"]].concat());
-    let said = String::from_utf8_lossy(&fewer.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&fewer.stderr).into_owned();
     assert!(
-        said.contains("2 tasks need fewer than 4 nodes; srun uses 2"),
-        "{said}"
+        stderr.contains("2 tasks need fewer than 4 nodes; srun uses 2"),
+        "{stderr}"
     );
 }
 

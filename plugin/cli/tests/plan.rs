@@ -76,7 +76,7 @@ fn the_table_says_what_it_assumes() {
 #[test]
 fn masks_are_left_out_where_lines_would_be_too_long() {
     let node = "pack:2 numa:4 l3:2 core:8 pu:2";
-    let ask = ["plan", "--machine", node, "--numbering=threads-last"];
+    let place = ["plan", "--machine", node, "--numbering=threads-last"];
     let more = [
         "--cores=all",
         "-n16",
@@ -84,7 +84,7 @@ fn masks_are_left_out_where_lines_would_be_too_long() {
         "--bind-to=l3cache",
         "--width=80",
     ];
-    let words = [&ask[..], &more].concat();
+    let words = [&place[..], &more].concat();
     let rows = |words: &[&str]| {
         let table = berth(words, "").stdout;
         let rows = table.lines().skip_while(|line| !line.starts_with("task"));

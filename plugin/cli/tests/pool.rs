@@ -7,7 +7,7 @@ use berth_host::announcement;
 use berth_site::announcement::{AnnouncedPool, Announcement};
 
 /// What the command says of the pool, on a node of 16 cores.
-fn said(line: &str) -> String {
+fn notes(line: &str) -> String {
     let state = tempfile::tempdir().expect("a folder");
     let dir = StateDir::new(state.path(), "n1").expect("a folder of the node");
     std::fs::create_dir_all(dir.path()).expect("a folder");
@@ -37,8 +37,8 @@ fn said(line: &str) -> String {
 
 #[track_caller]
 fn says(line: &str, expected: &str) {
-    let said = said(line);
-    assert!(said.contains(expected), "{line}: {said}");
+    let notes = notes(line);
+    assert!(notes.contains(expected), "{line}: {notes}");
 }
 
 #[test]

@@ -73,13 +73,13 @@ fn the_other_user() {
     let name = "berth-report/0/4711.0-n1-0";
     let address = SocketAddr::from_abstract_name(name).unwrap();
     let _listener = UnixListener::bind_addr(&address).unwrap();
-    let mut kept = Vec::new();
+    let mut listeners = Vec::new();
     for folder in [shared.as_str(), "/dev/shm", "/tmp"] {
         for number in 0..300 {
             let folder = format!("{folder}/berth-report.4711.0-n1-0.{number:06}");
             if fs::create_dir(&folder).is_ok() {
                 fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-                kept.push(UnixListener::bind(format!("{folder}/socket")).unwrap());
+                listeners.push(UnixListener::bind(format!("{folder}/socket")).unwrap());
             }
         }
         let bare = format!("{folder}/berth-report.4711.0-n1-0");

@@ -20,8 +20,8 @@ fn reserved_cpus_are_never_planned() {
         " --binding=linear:1",
         " --map-by=core",
     ] {
-        let (code, cpus, said) = ask(&format!("-n2 --cores all --reserved 0-11{options}"));
-        assert_eq!(code, 0, "{options}: {said}");
+        let (code, cpus, stderr) = ask(&format!("-n2 --cores all --reserved 0-11{options}"));
+        assert_eq!(code, 0, "{options}: {stderr}");
         let own = cpus
             .split_whitespace()
             .flat_map(|task| task.split([',', '-']));
@@ -41,14 +41,14 @@ fn a_step_whose_cpus_are_all_reserved_runs_there() {
         " --binding=auto",
     ] {
         for own in ["--cores all --reserved 0-15", "--cpus 2-5 --reserved 0-7"] {
-            let (code, cpus, said) = ask(&format!("-n2 {own}{options}"));
+            let (code, cpus, stderr) = ask(&format!("-n2 {own}{options}"));
             let (_, same, _) = ask(&format!(
                 "-n2 {}{options}",
                 own.split(" --res").next().unwrap()
             ));
-            assert_eq!((code, &cpus), (0, &same), "{own}{options}: {said}");
+            assert_eq!((code, &cpus), (0, &same), "{own}{options}: {stderr}");
             let why = "Slurm has given this step no others; it runs there";
-            assert!(said.contains(why), "{own}{options}: {said}");
+            assert!(stderr.contains(why), "{own}{options}: {stderr}");
         }
     }
 }
@@ -60,22 +60,22 @@ fn tasks_share_what_is_not_reserved() {
         let mapped = " --map-by=hwthread";
         for options in ["", " --cpu-bind=cores", " --cpu-bind=threads", mapped] {
             let line = format!("-n16 --cores all --reserved 0-7 --compat={compat}{options}");
-            let (code, cpus, said) = ask(&line);
-            assert_eq!(code, 0, "{line}: {said}");
+            let (code, cpus, stderr) = ask(&line);
+            assert_eq!(code, 0, "{line}: {stderr}");
             assert_eq!(cpus, ["8-15"; 16].join("\n"), "{line}");
             let why = "16 tasks share the others, CPUs 8-15";
-            assert!(said.contains(why), "{line}: {said}");
+            assert!(stderr.contains(why), "{line}: {stderr}");
         }
     }
-    let (code, _, said) = ask("-n2 --cores all --reserved 0 --cpu-bind=map_cpu:0,1");
-    assert!(code == 1 && said.contains("names CPU 0"), "{said}");
+    let (code, _, stderr) = ask("-n2 --cores all --reserved 0 --cpu-bind=map_cpu:0,1");
+    assert!(code == 1 && stderr.contains("names CPU 0"), "{stderr}");
     // It does not fit without reserved CPUs either, or it names them.
     for line in [
         "-n17 --cores all --reserved 0-7 --map-by=hwthread",
         "-n2 --cores all --reserved 0-13 --map-by=pe-list=0,1",
     ] {
-        let (code, _, said) = ask(line);
-        assert!(code == 1 && said.contains("refused"), "{line}: {said}");
+        let (code, _, stderr) = ask(line);
+        assert!(code == 1 && stderr.contains("refused"), "{line}: {stderr}");
     }
 }
 
@@ -84,25 +84,25 @@ fn tasks_share_what_is_not_reserved() {
 #[test]
 fn an_assumed_allocation_says_that_slurmctld_does_not_know_them() {
     let why = "slurmctld may choose reserved CPUs: it keeps only those of slurm.conf's CpuSpecList";
-    let (code, cpus, said) = ask("-n4 --reserved 0");
-    assert_eq!((code, cpus.split_whitespace().count()), (0, 4), "{said}");
+    let (code, cpus, stderr) = ask("-n4 --reserved 0");
+    assert_eq!((code, cpus.split_whitespace().count()), (0, 4), "{stderr}");
     assert!(
-        said.contains("cores 0,4 (assumed: slurmctld's choice"),
-        "{said}"
+        stderr.contains("cores 0,4 (assumed: slurmctld's choice"),
+        "{stderr}"
     );
-    assert!(said.contains(why), "{said}");
-    let (code, _, said) = ask("-n2 --reserved 0-3");
-    let runs = said.contains("Slurm has given this step no others; it runs there");
-    assert!(code == 0 && runs && said.contains(why), "{said}");
+    assert!(stderr.contains(why), "{stderr}");
+    let (code, _, stderr) = ask("-n2 --reserved 0-3");
+    let runs = stderr.contains("Slurm has given this step no others; it runs there");
+    assert!(code == 0 && runs && stderr.contains(why), "{stderr}");
     for options in [
         "-n4",
         "-n4 --cores all --reserved 0",
         "-n4 --cpus 0-7 --reserved 0",
     ] {
-        let (code, _, said) = ask(options);
+        let (code, _, stderr) = ask(options);
         assert!(
-            code == 0 && !said.contains("may choose"),
-            "{options}: {said}"
+            code == 0 && !stderr.contains("may choose"),
+            "{options}: {stderr}"
         );
     }
 }
@@ -110,11 +110,11 @@ fn an_assumed_allocation_says_that_slurmctld_does_not_know_them() {
 #[test]
 fn a_reserved_cpu_that_does_not_exist_is_a_wrong_line() {
     for list in ["999", "0,15-16"] {
-        let (code, _, said) = ask(&format!("-n2 --cores all --reserved {list}"));
-        assert_ne!(code, 0, "{list}: {said}");
+        let (code, _, stderr) = ask(&format!("-n2 --cores all --reserved {list}"));
+        assert_ne!(code, 0, "{list}: {stderr}");
         assert!(
-            said.contains("this machine has CPUs 0-15; name only those"),
-            "{list}: {said}"
+            stderr.contains("this machine has CPUs 0-15; name only those"),
+            "{list}: {stderr}"
         );
     }
 }

@@ -44,8 +44,8 @@ fn efficiency_cores_are_left_out_as_by_slurmd() {
         let tasks = cores.split(',').count();
         let done = plan(&format!("{line} --slurm {slurm} -m block:block -n {tasks}"));
         assert_eq!(done.stdout.trim().replace('\n', ","), cores, "{slurm}");
-        let told = done.stderr.contains("efficiency cores (CPUs 4-7,12-15)");
-        assert_eq!(told, left_out, "{slurm}: {}", done.stderr);
+        let is_noted = done.stderr.contains("efficiency cores (CPUs 4-7,12-15)");
+        assert_eq!(is_noted, left_out, "{slurm}: {}", done.stderr);
     }
     // What is left are the performance cores, although the kinds cannot be told apart any more.
     let kind = |kind: &str| plan(&format!("{line} -m block:block -n 4 --core-kind={kind}"));

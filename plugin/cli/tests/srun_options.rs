@@ -68,47 +68,50 @@ fn what_shapes_a_binding() {
 
 #[test]
 fn a_range_is_refused_with_the_list_to_write() {
-    let (code, _, said) = plan(&["-n", "3", "--cpu-bind=map_cpu:0-2"]);
+    let (code, _, stderr) = plan(&["-n", "3", "--cpu-bind=map_cpu:0-2"]);
     assert_eq!(code, 2);
-    assert!(said.contains("srun takes no ranges: write 0,1,2"), "{said}");
-    let (_, _, said) = plan(&["--mem-bind=map_mem:0-0"]);
-    assert!(said.contains("srun takes no ranges: write 0"), "{said}");
+    assert!(
+        stderr.contains("srun takes no ranges: write 0,1,2"),
+        "{stderr}"
+    );
+    let (_, _, stderr) = plan(&["--mem-bind=map_mem:0-0"]);
+    assert!(stderr.contains("srun takes no ranges: write 0"), "{stderr}");
 }
 
 #[test]
 fn a_line_of_slurm_has_its_own_rules() {
-    let (code, _, said) = plan(&["-n2", "--cpu-bind=rank"]);
+    let (code, _, stderr) = plan(&["-n2", "--cpu-bind=rank"]);
     assert_eq!(code, 0);
     assert!(
-        said.contains("Slurm 24.11 removed --cpu-bind=rank"),
-        "{said}"
+        stderr.contains("Slurm 24.11 removed --cpu-bind=rank"),
+        "{stderr}"
     );
     let both = ["-n2", "--ntasks-per-core=2", "--threads-per-core=1"];
-    let (code, _, said) = plan(&both);
+    let (code, _, stderr) = plan(&both);
     assert_eq!(code, 2);
     assert!(
-        said.contains("more than the 1 thread of each core"),
-        "{said}"
+        stderr.contains("more than the 1 thread of each core"),
+        "{stderr}"
     );
     assert_eq!(plan(&[&both[..], &["--slurm=22.05"]].concat()).0, 0);
-    let (code, _, said) = plan(&["--gid=1"]);
+    let (code, _, stderr) = plan(&["--gid=1"]);
     assert_eq!(code, 2);
     assert!(
-        said.contains("--gid: srun of this release has no such option"),
-        "{said}"
+        stderr.contains("--gid: srun of this release has no such option"),
+        "{stderr}"
     );
     assert_eq!(plan(&["--gid=1", "--slurm=22.05"]).0, 0);
-    let (code, _, said) = plan(&["--slurm=21.08"]);
-    assert_eq!((code, said.contains("22.05")), (2, true), "{said}");
+    let (code, _, stderr) = plan(&["--slurm=21.08"]);
+    assert_eq!((code, stderr.contains("22.05")), (2, true), "{stderr}");
 }
 
 #[test]
 fn a_step_on_named_cores_is_not_compared_with_its_node() {
-    let (code, out, said) = plan(&["-n2", "-B", "4:2", "--cores", "0-3", "--format", "cpus"]);
-    assert_eq!((code, out.lines().count()), (0, 2), "{said}");
+    let (code, out, stderr) = plan(&["-n2", "-B", "4:2", "--cores", "0-3", "--format", "cpus"]);
+    assert_eq!((code, out.lines().count()), (0, 2), "{stderr}");
     assert!(
-        said.contains("slurmctld never starts this as a job of its own: -B asks for 4 sockets"),
-        "{said}"
+        stderr.contains("slurmctld never starts this as a job of its own: -B asks for 4 sockets"),
+        "{stderr}"
     );
 }
 
@@ -146,20 +149,23 @@ fn what_is_wrong_is_named() {
         (&["--mem-bind=map_mem:7"], 1, "NUMA node 7"),
         (&["--cpu-bind=mask_cpu:0x0"], 1, "an empty mask"),
     ] {
-        let (found, out, said) = plan(options);
-        let shown: String = said.chars().take(300).collect();
+        let (found, out, stderr) = plan(options);
+        let shown: String = stderr.chars().take(300).collect();
         assert_eq!(found, code, "{shown}");
-        assert!(said.contains(says) && said.len() < 2000, "{says}: {shown}");
+        assert!(
+            stderr.contains(says) && stderr.len() < 2000,
+            "{says}: {shown}"
+        );
         assert_eq!(out, "");
     }
 }
 
 #[test]
 fn a_hint_that_srun_drops_is_said() {
-    let (code, _, said) = plan(&["-n", "2", "--hint=nomultithread", "--cpu-bind=threads"]);
+    let (code, _, stderr) = plan(&["-n", "2", "--hint=nomultithread", "--cpu-bind=threads"]);
     assert_eq!(code, 0);
     assert!(
-        said.contains("srun ignores --hint beside --cpu-bind"),
-        "{said}"
+        stderr.contains("srun ignores --hint beside --cpu-bind"),
+        "{stderr}"
     );
 }

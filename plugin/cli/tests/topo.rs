@@ -9,8 +9,8 @@ fn topo(arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{arguments:?}: {stderr}");
     String::from_utf8(done.stdout).unwrap()
 }
 

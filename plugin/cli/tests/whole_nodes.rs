@@ -122,19 +122,19 @@ fn check_knows_the_same_words() {
 
 #[test]
 fn a_site_says_it_once() {
-    let said = |command: &mut Command| {
+    let stdout = |command: &mut Command| {
         let done = command.env("BERTH_SITE", "exclusive").output().unwrap();
         String::from_utf8(done.stdout).unwrap()
     };
     let berth = || Command::new(env!("CARGO_BIN_EXE_berth"));
     let words = [&["plan", "-n1"], &MACHINE[..]].concat();
-    let table = said(berth().args(&words));
+    let table = stdout(berth().args(&words));
     assert!(table.contains("cores 0-127"), "{table}");
     assert!(table.contains("--site exclusive"), "{table}");
-    let table = said(berth().args(&words).arg("--site=shared"));
+    let table = stdout(berth().args(&words).arg("--site=shared"));
     assert!(table.contains("cores 0 "), "{table}");
     let line = "srun -n2 --cpu-bind=map_cpu:0,200 ./a";
-    let found = said(berth().arg("check").args(&MACHINE[1..]).arg(line));
+    let found = stdout(berth().arg("check").args(&MACHINE[1..]).arg(line));
     assert!(found.contains("no trap"), "{found}");
 }
 
@@ -151,18 +151,18 @@ fn a_word_that_changes_nothing_is_said() {
     let text = "NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 Default=YES\n";
     std::fs::write(conf.path(), text).unwrap();
     let cluster = conf.path().to_str().unwrap();
-    let said = plan(&format!(
+    let stderr = plan(&format!(
         "--cluster {cluster} --machine pu:4 --site=exclusive -n1"
     ))
     .stderr;
-    assert!(said.contains("--site is not used"), "{said}");
+    assert!(stderr.contains("--site is not used"), "{stderr}");
 }
 
 #[test]
 fn the_conflict_of_srun_names_the_way_out() {
-    let said = plan("--machine pu:4 -n1 --exact --whole").stderr;
+    let stderr = plan("--machine pu:4 -n1 --exact --whole").stderr;
     for part in ["leave out --whole", "--exclusive includes --exact"] {
-        assert!(said.contains(part), "{said}");
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 

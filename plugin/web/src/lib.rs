@@ -2,10 +2,9 @@
 //! command prints for the same words in an empty environment, with the request's variables before the line.
 #![deny(unsafe_code)]
 
+mod answers;
 #[cfg(target_arch = "wasm32")]
 mod exports;
-mod faces;
-mod options;
 mod page_world;
 
 use std::collections::HashMap;
@@ -76,7 +75,7 @@ impl Answer {
 #[must_use]
 pub fn answer(request: &str) -> String {
     let answer = match serde_json::from_str::<Request>(request) {
-        Ok(request) => faces::answer(&request, &PageWorld::of(&request)),
+        Ok(request) => answers::answer(&request, &PageWorld::of(&request)),
         Err(why) => Answer::without(2, "usage", format!("this is no request: {why}")),
     };
     serde_json::to_string(&answer).unwrap_or_default()

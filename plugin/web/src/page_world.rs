@@ -7,7 +7,7 @@ use berth_answer::Failure;
 use berth_answer::Unreadable;
 use berth_answer::hwloc::{machine_of_synthetic, machine_of_xml};
 use berth_answer::topo::Known;
-use berth_answer::world::{GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
+use berth_answer::world::{Context, GpusOfJob, LIVE, OwnJob, ScriptFile, World};
 use berth_placement::Machine;
 use berth_placement::topology::presets::Preset;
 use berth_site::cpusets::{Site, SiteCpusets};
@@ -39,12 +39,12 @@ impl PageWorld {
 }
 
 impl World for PageWorld {
-    fn standing(&self, _machine: &str, cluster: Option<&str>) -> Standing {
+    fn context(&self, _machine: &str, cluster: Option<&str>) -> Context {
         let none = |_| Err("a page reaches no cluster; give its rules as options".into());
-        Standing {
+        Context {
             is_synthetic: self.xml.is_none() && Preset::named(self.source.trim()).is_none(),
             cluster: cluster.map(none),
-            ..Standing::default()
+            ..Context::default()
         }
     }
 

@@ -14,9 +14,10 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Command, ValueEnum};
 
 pub use argument::RequestOptions;
-pub use plan::{Format, OwnedCores, PlanArgs, site_bind};
-pub use srun::{SrunOptions, as_getopt, ignored, in_one_line, one_number, shortened};
-pub(crate) use srun::{has_same_meaning, invalid, quoted, refusal, set_on_line, word};
+pub(crate) use plan::site_bind;
+pub use plan::{Format, OwnedCores, PlanArgs};
+pub use srun::{SrunOptions, as_getopt, ignored, one_number, shortened};
+pub(crate) use srun::{has_same_meaning, in_one_line, invalid, quoted, refusal, set_on_line, word};
 pub use values::{of as values_of, socket};
 
 /// A release line of Slurm; completions offer the names.
@@ -64,7 +65,7 @@ pub fn unused_site(typed: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'
 }
 
 /// Whether an option is one of them, by its long name.
-pub fn is_plans_own(name: &str) -> bool {
+pub(crate) fn is_plans_own(name: &str) -> bool {
     static OWN: OnceLock<Vec<String>> = OnceLock::new();
     let own = OWN.get_or_init(|| {
         let command = PlanArgs::augment_args(Command::new("plan"));

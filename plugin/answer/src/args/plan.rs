@@ -286,7 +286,7 @@ type Autobind = Option<Level>;
 ///
 /// # Errors
 /// A text that slurm.conf does not take there.
-pub fn site_bind(text: &str) -> Result<CpuBind, TextError> {
+pub(crate) fn site_bind(text: &str) -> Result<CpuBind, TextError> {
     berth_srun::spelling::cpu_bind(text, Release::NEWEST)
 }
 

@@ -13,7 +13,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
 use crate::text;
-use crate::world::Standing;
+use crate::world::Context;
 
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
@@ -39,10 +39,10 @@ impl SrunOptions {
     pub fn of(
         typed: &[LineOption],
         on_line: &[String],
-        standing: &Standing,
+        context: &Context,
         release: Release,
     ) -> Result<Self, Refused> {
-        let mut options = from_variables(on_line, standing, release);
+        let mut options = from_variables(on_line, context, release);
         options.extend(typed.iter().map(|option| {
             let found = long(Program::Srun, Some(release), &option.name);
             let known = matches!(found, Lookup::Option(found) if found.typed() == option.name);
@@ -121,10 +121,10 @@ pub(crate) fn set_on_line(pairs: &[String], name: &str) -> Option<String> {
 /// The options that srun takes from variables: from the environment where the command runs on the
 /// node, and from those that stand before srun on a line. No option names the file of
 /// `SLURM_HOSTFILE`.
-fn from_variables(on_line: &[String], standing: &Standing, release: Release) -> Vec<LineOption> {
+fn from_variables(on_line: &[String], context: &Context, release: Release) -> Vec<LineOption> {
     let of_environment = |name: &str| {
-        let counts = standing.is_here || name == berth_srun::options::HOST_FILE;
-        counts.then(|| standing.variable(name)).flatten()
+        let counts = context.is_here || name == berth_srun::options::HOST_FILE;
+        counts.then(|| context.variable(name)).flatten()
     };
     berth_srun::options::variables(Program::Srun, release)
         .filter_map(|(variable, name)| {
@@ -245,7 +245,7 @@ pub fn shortened(mut why: Error) -> Error {
 }
 
 /// The first line of a refusal by clap, without the reminder of the usage.
-pub fn in_one_line(why: Error) -> String {
+pub(crate) fn in_one_line(why: Error) -> String {
     let text = shortened(why).to_string();
     let line = text.lines().next().unwrap_or_default();
     line.trim_start_matches("error: ").into()

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::reader::Reader;
-    use crate::world::Scripts;
+    use crate::world::tests::Scripts;
 
     /// Something that may stand where a placeholder does.
     fn example(value: &Value) -> String {

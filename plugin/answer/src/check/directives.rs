@@ -5,8 +5,7 @@ use std::rc::Rc;
 use berth_srun::Program;
 use berth_srun::submission::directives;
 
-use super::command::Kind;
-use super::finding::{Foreign, System};
+use super::command::{Foreign, Kind, System};
 use super::script::Reader;
 use crate::shell::{Word, line_of};
 

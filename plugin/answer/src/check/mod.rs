@@ -21,12 +21,12 @@ mod variables;
 use berth_srun::Release;
 
 use crate::args::SiteNodes;
-use crate::lines::plan_args::is_exclusive;
+use crate::lines::job::is_exclusive;
 use crate::world::{LIVE, World};
 use crate::{Failure, Unreadable};
 use case::Case;
-use command::Kind;
-use finding::{Finding, Foreign, replaced};
+use command::{Foreign, Kind};
+use finding::{Finding, replaced};
 use place::{Place, Surroundings};
 use script::{Role, Script};
 
@@ -66,7 +66,7 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
             Some(Place::named(machine, cluster, request.beside, world)?)
         }
     };
-    let there = || place.as_ref()?.args.standing.release();
+    let there = || place.as_ref()?.args.context.release();
     let release = request.release.or_else(there);
     let release = release.unwrap_or_else(|| world.release());
     let mut around = Surroundings::of(request.text, place, release, world);
@@ -91,7 +91,7 @@ fn is_whole_there(script: &Script, around: &Surroundings<'_>) -> bool {
     let scripts = script.all_scripts().into_iter();
     let mut lines = scripts.flat_map(|script| script.job.iter().chain(&script.commands));
     let partition = lines.find_map(|one| one.option("partition")?.value.as_deref());
-    let config = around.world.standing(LIVE, Some(LIVE)).cluster;
+    let config = around.world.context(LIVE, Some(LIVE)).cluster;
     let config = config.and_then(Result::ok);
     config.is_some_and(|config| config.gives_whole_nodes(partition, around.release.modelled()))
 }
@@ -182,12 +182,12 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
     let refused = || rules::refused(case);
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
-        (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
-        (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
+        (Kind::Mpirun, Role::InTasks) => found.push(rules::in_tasks(case)),
+        (Kind::Mpirun, _) if starts => found.extend(rules::mpirun(case)),
         (Kind::Mpirun, _) => {}
         (kind, role) => match (refused(), kind) {
             (refused, _) if !refused.is_empty() => found.extend(refused),
-            (_, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
+            (_, Kind::Srun) if role == Role::InTasks => found.push(rules::in_tasks(case)),
             (_, Kind::Srun) if starts => {
                 found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
                 // What its own command refuses is not planned.

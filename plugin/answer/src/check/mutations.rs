@@ -7,7 +7,7 @@ use berth_srun::Release;
 use super::place::Surroundings;
 use super::script::script;
 use super::{findings, repair};
-use crate::world::Scripts;
+use crate::world::tests::Scripts;
 
 /// The number of scripts that are tried, unless `PROPTEST_CASES` says otherwise.
 const SCRIPTS: u64 = 10_000;

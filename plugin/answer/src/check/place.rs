@@ -7,7 +7,7 @@ use berth_placement::Node;
 use berth_srun::{Config, Release};
 
 use crate::args::{as_getopt, shortened};
-use crate::lines::plan_args::is_exclusive;
+use crate::lines::job::is_exclusive;
 use crate::world::{ScriptFile, World};
 use crate::{Failure, Question, Unreadable, plan, reader};
 
@@ -40,7 +40,7 @@ impl Place {
         let mut typed = typed.map_err(|why| shortened(why).to_string())?;
         typed.cluster = cluster.map(String::from);
         let args = Question::new(typed, world)?;
-        if let Some(Err(why)) = &args.standing.cluster {
+        if let Some(Err(why)) = &args.context.cluster {
             return Err(Unreadable(format!("--cluster: {why}")).into());
         }
         let node = plan::node(&args, world)?;

@@ -10,8 +10,7 @@ use berth_srun::Line;
 use berth_srun::line::read;
 use berth_srun::options::Command as Program;
 
-use super::command::{Command, Kind, certain};
-use super::finding::{Foreign, System};
+use super::command::{Command, Foreign, Kind, System, certain};
 use super::place::Surroundings;
 use super::variables::{Blocks, Expanded, Variable, Variables, with_variables, words_of};
 use crate::lines::base;

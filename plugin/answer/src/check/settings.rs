@@ -90,8 +90,8 @@ impl Settings {
                 continue;
             };
             self.unknown.remove(name);
-            let kept = LineOption::by_variable(variable, name, &value);
-            self.all.push(kept);
+            self.all
+                .push(LineOption::by_variable(variable, name, &value));
         }
     }
 

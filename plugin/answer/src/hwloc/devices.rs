@@ -6,8 +6,7 @@ use berth_placement::topology::devices::Pci;
 use berth_placement::{CpuId, Device, DeviceKind, NumaNode};
 
 use super::NoMachine;
-use super::object::Object;
-use super::xml::wrong;
+use super::xml::{Object, wrong};
 
 /// Every device of the tree.
 pub(super) fn devices(whole: &Object<'_>, nodes: &[NumaNode]) -> Result<Vec<Device>, NoMachine> {

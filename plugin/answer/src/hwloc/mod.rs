@@ -5,7 +5,6 @@
 //! `topology-synthetic.c`), and slurmd's filters (`xcpuinfo_hwloc_topo_load`).
 
 mod devices;
-mod object;
 mod parts;
 mod synthetic;
 mod xml;

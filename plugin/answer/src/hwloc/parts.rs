@@ -1,8 +1,5 @@
-//! The parts of a machine from its objects. Order is hwloc's logical order, which slurmd follows.
-//!
-//! How far NUMA nodes are from each other.
-//!
-//! Kinds of cores, slowest first. hwloc ranks them when it reads a file, and so does this.
+//! The parts of a machine from its objects, the distances between its NUMA nodes, and its kinds of cores, slowest first.
+//! Order is hwloc's logical order, which slurmd follows. hwloc ranks kinds when it reads a file, and so does this.
 //! Source: `hwloc_internal_cpukinds_rank`.
 
 use berth_placement::sets::limits::MAX_INFOS;
@@ -12,8 +9,7 @@ use roxmltree::Node;
 
 use super::NoMachine;
 use super::devices::clean;
-use super::object::Object;
-use super::xml::{children, set};
+use super::xml::{Object, children, set};
 
 /// In: the machine through slurmd's filters, and with all objects.
 pub(super) fn of(slurmds: &Object<'_>, whole: &Object<'_>) -> Result<Parts, NoMachine> {

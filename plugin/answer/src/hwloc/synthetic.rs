@@ -8,7 +8,7 @@ use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::{CpuId, CpuSet};
 
 use super::NoMachine;
-use super::object::Object;
+use super::xml::Object;
 
 /// The longest text that is read: room for the numbers of a large machine.
 const MOST_BYTES: usize = 1 << 20;

@@ -12,13 +12,13 @@ use berth_srun::{Line, Release, line};
 use crate::args::is_plans_own;
 use crate::lines::NoAnswer;
 use crate::world::{ScriptFile, World};
-use crate::{By, Fact};
+use crate::{Premise, Provenance};
 
 /// A job as its line asks for it.
 #[derive(Clone, Debug)]
 pub struct JobLine {
     pub program: Program,
-    pub wanted: Selection,
+    pub selection: Selection,
     /// Its options, as they were given.
     pub options: Vec<LineOption>,
     /// Its options that are none of Slurm's.
@@ -57,10 +57,10 @@ impl JobLine {
     }
 
     /// The variables that its command takes options from.
-    pub(crate) fn variables(&self) -> Option<Fact> {
+    pub(crate) fn variables(&self) -> Option<Premise> {
         let pairs = by_variables(&self.options);
         let source = format!("variables that {} reads", self.program.name());
-        let found = || Fact::new("options", pairs.join(" "), By::Found, source);
+        let found = || Premise::new("options", pairs.join(" "), Provenance::Found, source);
         (!pairs.is_empty()).then(found)
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn read(
         return Err(failed(&why));
     }
     Ok(JobLine {
-        wanted: wanted(&line, program, release)?,
+        selection: selection_of(&line, program, release)?,
         options: line.options,
         foreign: others,
         program,
@@ -135,7 +135,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// [`NoAnswer`], by the command that refuses it.
-pub(crate) fn wanted(
+pub(crate) fn selection_of(
     line: &Line,
     program: Program,
     release: Release,
@@ -221,6 +221,11 @@ fn is_slurms(name: &str) -> bool {
         .any(|program| long(*program, None, name) != Lookup::Unknown)
 }
 
+/// Whether a word makes a job's nodes its own.
+pub(crate) fn is_exclusive(word: &str) -> bool {
+    word == "--exclusive" || word.starts_with("--exclusive=")
+}
+
 /// A program's name without its folder.
 pub(crate) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
@@ -229,7 +234,7 @@ pub(crate) fn base(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Scripts;
+    use crate::world::tests::Scripts;
 
     #[test]
     fn the_lines_options_go_before_the_scripts() {
@@ -238,7 +243,7 @@ mod tests {
         let world = Scripts(vec![("job.sh", text.into()), ("het.sh", hetjob.into())]);
         let read = |line: &str| read(line, Release::V22_05, |_| None, &world);
         let found = read("sbatch -n6 job.sh").unwrap();
-        let options = &found.wanted.options;
+        let options = &found.selection.options;
         assert_eq!((options.tasks, options.cpus_per_task), (Some(6), Some(2)));
         assert_eq!(options.nodes.map(|nodes| nodes.least), Some(2));
         assert_eq!(found.own("binding"), Some("linear:1"));
@@ -247,7 +252,7 @@ mod tests {
         // salloc runs the file, and reads no directives.
         let found = read("salloc -n3 job.sh").unwrap();
         assert_eq!(
-            (found.wanted.options.cpus_per_task, &found.script),
+            (found.selection.options.cpus_per_task, &found.script),
             (None, &Script::None)
         );
         assert!(matches!(

@@ -3,7 +3,6 @@
 
 pub(crate) mod job;
 mod mpirun;
-pub(crate) mod plan_args;
 pub(crate) mod srun;
 
 use thiserror::Error;

@@ -130,7 +130,7 @@ impl CpuState {
     }
 
     /// Whether the text is the CPU's own number.
-    pub fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Self::Number | Self::Forbidden | Self::Isolated)
     }
 

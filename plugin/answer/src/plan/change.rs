@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::step;
 use super::step::{Answered, Planned, PlannedStep};
 use crate::Question;
-use crate::args::PlanArgs;
 
 /// More tasks than anybody reads an explanation of are not planned a second time.
 const MOST_TASKS: u32 = 1 << 14;
@@ -71,15 +70,15 @@ impl fmt::Display for Change {
 }
 
 /// One option, by its long name.
-pub type Added = (&'static str, Option<String>);
+type Added = (&'static str, Option<String>);
 
 /// The changes that do what they say.
-pub fn changes(of: Answered<'_>) -> Vec<Change> {
+pub(crate) fn changes(of: Answered<'_>) -> Vec<Change> {
     let (args, on, now) = (of.args, of.on, of.step);
     if now.tasks > MOST_TASKS {
         return Vec::new();
     }
-    let mut kept: Vec<Change> = Vec::new();
+    let mut found: Vec<Change> = Vec::new();
     for (added, effects) in candidates(of) {
         let Some(changed) = with(args, &added) else {
             continue;
@@ -90,18 +89,18 @@ pub fn changes(of: Answered<'_>) -> Vec<Change> {
         let holds = |effect: &&Effect| has_effect(**effect, on, now, &then);
         if let Some(effect) = effects.iter().find(holds) {
             let options: Vec<_> = added.iter().map(spelled).collect();
-            kept.push(Change {
+            found.push(Change {
                 options: options.join(" "),
                 effect: *effect,
             });
         }
     }
-    kept
+    found
 }
 
 /// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
 /// option that cures it.
-pub fn shared(of: Answered<'_>) -> Option<String> {
+pub(crate) fn shared(of: Answered<'_>) -> Option<String> {
     let (args, now) = (of.args, of.step);
     let is_meant = !args.srun.cpu_bind.asks_nothing() || args.srun.overcommit;
     let is_alone = now.plans.iter().all(|one| one.plan.tasks.len() < 2);
@@ -117,7 +116,7 @@ pub fn shared(of: Answered<'_>) -> Option<String> {
 }
 
 /// The option as it is typed.
-pub fn spelled((name, value): &Added) -> String {
+fn spelled((name, value): &Added) -> String {
     match (*name, value) {
         ("distribution", Some(value)) => format!("-m {value}"),
         ("cpus-per-task", Some(value)) => format!("-c {value}"),
@@ -128,39 +127,22 @@ pub fn spelled((name, value): &Added) -> String {
 }
 
 /// The request with more options behind its own.
-pub fn with(args: &Question, added: &[Added]) -> Option<Question> {
+fn with(args: &Question, added: &[Added]) -> Option<Question> {
     let mut changed = args.clone();
-    let others = set_own(&mut changed.typed, added)?;
-    changed.srun = args.srun.with(&others).ok()?;
-    Some(changed)
-}
-
-/// The options as they are typed, with more behind them.
-pub fn typed_with(typed: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
-    let mut changed = typed.clone();
-    for (name, value) in set_own(&mut changed, added)? {
-        changed.request.add(name, value);
-    }
-    Some(changed)
-}
-
-/// Sets those options that are berth's own. Returns srun's.
-fn set_own<'a>(
-    typed: &mut PlanArgs,
-    added: &'a [Added],
-) -> Option<Vec<(&'a str, Option<&'a str>)>> {
     let mut others = Vec::new();
     for (name, value) in added {
         match (Own::named(name), value) {
             (Some(own), Some(text)) => {
                 // It takes the place of a whole mapping.
-                typed.mapping.take_if(|_| own.choice == Choice::Mapping);
-                typed.set(own, text).ok()?;
+                let mapping = &mut changed.typed.mapping;
+                mapping.take_if(|_| own.choice == Choice::Mapping);
+                changed.typed.set(own, text).ok()?;
             }
             _ => others.push((*name, value.as_deref())),
         }
     }
-    Some(others)
+    changed.srun = args.srun.with(&others).ok()?;
+    Some(changed)
 }
 
 /// Options that may be worth a try, with the effects that they may have, the best first.

@@ -16,7 +16,7 @@ use crate::lines::NoAnswer;
 
 impl Question {
     /// The cpuset that the request and its partition ask for.
-    pub fn effective_cpuset(&self) -> Option<StepCpuset> {
+    pub(crate) fn effective_cpuset(&self) -> Option<StepCpuset> {
         let (ncpus, job_nodes) = self.ncpus_and_nodes();
         match self.merged_cpuset().ok()?? {
             CpusetRequest::Dynamic(requested) => Some(StepCpuset::Choose(Choice {
@@ -46,7 +46,7 @@ impl Question {
     fn ncpus_and_nodes(&self) -> (Option<u32>, u32) {
         let least = || self.srun.nodes.map_or(1, |nodes| nodes.least);
         match self.job() {
-            Some(job) => ncpus_and_nodes(&job.wanted.options),
+            Some(job) => ncpus_and_nodes(&job.selection.options),
             None => (ncpus(&self.srun), least()),
         }
     }

@@ -8,8 +8,8 @@ use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
 use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
 use berth_site::cpusets::{PartitionWords, Site};
-use berth_srun::host_list::{Most, expand};
 
+use super::site::has_node;
 use crate::{Question, World};
 
 /// The words that a partition adds, and the file in which they stand.
@@ -100,7 +100,7 @@ impl Question {
         if let Some((words, file)) = self.cpusets_of_cluster.as_deref() {
             return Some(SiteCpusets::of(words, file));
         }
-        let node = self.standing.node.as_ref()?;
+        let node = self.context.node.as_ref()?;
         let rules = node.rules.as_ref();
         let file = rules.map_or("", |rules| rules.cpusets.as_str());
         Some(SiteCpusets::of(&node.words, file))
@@ -117,10 +117,7 @@ impl Question {
         };
         let node = self.some_node();
         let site = Site {
-            is_here: &|list| {
-                let names = expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
-                Ok(names.iter().any(|name| Some(name) == node.as_ref()))
-            },
+            is_here: &|list| has_node(list, node.as_deref()),
             uid: &|_| None,
         };
         match world.cpusets(path, &site) {

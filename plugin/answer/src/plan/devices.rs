@@ -24,7 +24,7 @@ pub(super) struct DeviceJson {
 
 /// A text for the user. A synthetic machine has no devices, and no administrator can look for them.
 pub(super) fn of_machine(args: &Question, text: String) -> String {
-    let near = args.effective_near().filter(|_| args.standing.is_synthetic);
+    let near = args.effective_near().filter(|_| args.context.is_synthetic);
     let Some(near) = near else { return text };
     let instead = format!(
         "--near={near} requests cores next to a device; the synthetic machine \"{}\" has no devices; \

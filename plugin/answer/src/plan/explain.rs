@@ -1,42 +1,41 @@
 //! `--explain`: for each task the rule that decided, the levels that did not fit, and the changes that
-//! were tried, in the user's words. The rule comes from the plan's decision.
+//! were tried, in the user's words; and `--score`, the plan's figures.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
-use berth_placement::answer::decision::Mapped;
-use berth_placement::owned::Counts;
-use berth_placement::request::mapping::{RankBy, Target, level_word};
-use berth_placement::{
-    Binding, CpuSet, Decision, Level, LevelFrom, Mode, Node, Plan, Request, Rule, SharedOut, Unit,
-    counted, either,
-};
+use berth_placement::answer::quality::Range;
+use berth_placement::{CpuSet, Level, Mode, Node, Plan, Quality, Request, Rule, counted, either};
 
-use super::change::changes;
+use super::change::{Change, changes};
 use super::devices::Variables;
 use super::step::{Answered, Planned};
-use super::wishes::level_from;
-use super::{cpuset, devices, order};
-use crate::Question;
+use super::{cpuset, decision, devices};
 use crate::parents::Parents;
 
 /// What `--confine=task` and the site's `confine=task` mean for the tasks.
 const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \
                         site's confine=)";
 
-/// Writes the explanation behind an answer.
+/// Writes what `--explain` and `--score` ask for behind an answer.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
-    writeln!(out)?;
-    let lines = lines(of);
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+pub fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+    if of.args.explain {
+        writeln!(out)?;
+        let lines = lines(of, &changes(of));
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    if of.args.score {
+        write_score(out, of)?;
+    }
+    Ok(())
 }
 
 /// The lines of the explanation behind an answer: once for each number of tasks that a node may have.
-pub fn lines(of: Answered<'_>) -> Vec<String> {
+pub(super) fn lines(of: Answered<'_>, changes: &[Change]) -> Vec<String> {
     let step = of.step;
     let mut lines = Vec::new();
     for planned in &step.plans {
@@ -48,7 +47,6 @@ pub fn lines(of: Answered<'_>) -> Vec<String> {
         }
         lines.extend(one_node(of, planned));
     }
-    let changes = changes(of);
     lines.extend(changes.iter().map(|change| format!("change      {change}")));
     lines
 }
@@ -58,16 +56,16 @@ fn one_node(of: Answered<'_>, planned: &Planned) -> Vec<String> {
     let (request, plan) = (&planned.request, &planned.plan);
     let mut lines = vec![format!(
         "why         {}",
-        why(args, request, &plan.decision, &plan.decision.rule)
+        decision::why(args, request, &plan.decision, &plan.decision.rule)
     )];
     if let Some(set) = &plan.cpuset {
         lines.extend(args.sources_of_cpuset());
         lines.extend(cpuset::not_chosen(set));
     }
     let not = |line| format!("not         {line}");
-    lines.extend(rejected(&plan.decision).into_iter().map(not));
+    lines.extend(decision::rejected(&plan.decision).into_iter().map(not));
     let parents = of.parents(planned);
-    lines.extend(order::line(args, planned, parents.as_ref()));
+    lines.extend(decision::order(args, planned, parents.as_ref()));
     lines.extend(isolated(on, plan));
     lines.extend(args.confines(plan).then(|| CONFINED.to_string()));
     let variables = Variables::of(args, planned);
@@ -98,204 +96,6 @@ fn isolated(on: &Node, plan: &Plan) -> Option<String> {
             "isolated    the kernel isolates CPUs {left}; no task gets them while others suffice"
         )
     })
-}
-
-fn wanted(request: &Request) -> String {
-    let all = u64::from(request.tasks) * u64::from(request.cpus_per_task);
-    let tasks = counted(request.tasks, "task");
-    format!(
-        "{tasks} × {} = {all}",
-        counted(request.cpus_per_task, "CPU")
-    )
-}
-
-fn why(args: &Question, request: &Request, decision: &Decision, rule: &Rule) -> String {
-    if let Some(why) = why_all(request, rule) {
-        let own = &decision.own;
-        return format!("every task gets all of the step's CPUs ({own}), because {why}");
-    }
-    match rule {
-        Rule::Unbound { .. } => {
-            "nothing is bound, because --cpu-bind=none is given and the step has the whole node"
-                .into()
-        }
-        Rule::Asked(word) => format!("--cpu-bind={word} names the CPUs; berth chooses nothing"),
-        Rule::Level { level, from, .. } => level_why(args, request, *level, *from, &decision.owned),
-        Rule::Binding(binding) => format!(
-            "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
-             own levels do not count"
-        ),
-        Rule::Near(near) => format!(
-            "--near={near}: each task gets cores next to its devices, an even share of those that \
-             are next to them; Slurm's own levels give way"
-        ),
-        Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::Mapped(mapped) => mapped_why(mapped, request.tasks),
-        Rule::Narrowed(near, rule) => format!(
-            "--near={near}: tasks with the same devices divide the cores next to these among them; {}",
-            why(args, request, decision, rule)
-        ),
-        // The others give every task all CPUs.
-        _ => format!(
-            "the batch script gets all of the job's CPUs on this node ({})",
-            decision.own
-        ),
-    }
-}
-
-/// Why every task gets all of the step's CPUs; none where a rule divides them.
-fn why_all(request: &Request, rule: &Rule) -> Option<String> {
-    Some(match rule {
-        Rule::Unbound { whole: false } => {
-            "--cpu-bind=none is given and the step has a part of the node".into()
-        }
-        Rule::NoMatch => format!(
-            "no level is requested, and the step does not have exactly as many whole sockets, whole \
-             cores or threads as its tasks need CPUs ({})",
-            wanted(request)
-        ),
-        Rule::Overcommit => "--overcommit is given and there are fewer CPUs than requested".into(),
-        Rule::CgroupTooSmall => format!(
-            "the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are not \
-             enough for {}",
-            wanted(request)
-        ),
-        Rule::TooManyReserved => format!(
-            "the site keeps others free that Slurm has given the step, and the rest is not enough \
-             for {}",
-            wanted(request)
-        ),
-        Rule::CpusetFailed => {
-            "the cpuset is not available, and this site then lets the step run without it".into()
-        }
-        Rule::BindingFailed => {
-            "the --binding or --near cannot be served, and it is not strict".into()
-        }
-        _ => return None,
-    })
-}
-
-/// How a mapping places tasks, and what it left open.
-fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
-    let unit = if mapped.threads {
-        "hardware threads"
-    } else {
-        "cores"
-    };
-    let places = match &mapped.target {
-        Target::Slot | Target::Node => "the tasks one after the other".into(),
-        Target::Level(kind) => format!("one task on each {} in turn", level_word(*kind)),
-        Target::PerObject { count, of } => {
-            format!("{count} on each {}", of.map_or("node", level_word))
-        }
-        Target::List {
-            list,
-            ordered: true,
-        } => format!("one entry of {list} for each task"),
-        Target::List { list, .. } => format!("all of {list} for every task"),
-    };
-    let each = match mapped.each {
-        1 => String::new(),
-        each => format!(", {each} {unit} each"),
-    };
-    let order = match mapped.rank {
-        RankBy::Slot | RankBy::Node => "numbered in that order",
-        RankBy::Fill => "numbered object by object",
-        RankBy::Span => "numbered in turn over the objects",
-    };
-    let bind = match mapped.bind {
-        None => "bound to nothing".into(),
-        Some(kind) => {
-            let requested = mapped
-                .requested
-                .bind
-                .as_ref()
-                .is_some_and(|bind| bind.level.is_some());
-            let by = if requested { "" } else { " (the default)" };
-            format!("bound to {}{by}", level_word(kind))
-        }
-    };
-    let tasks = counted(tasks, "task");
-    format!(
-        "{}: {places}{each}; {tasks} {order}, {bind}",
-        mapped.requested
-    )
-}
-
-fn share_why(binding: &Binding, out: SharedOut) -> String {
-    let cores = counted(out.cores, "free core");
-    let threads = counted(out.threads, "hardware thread");
-    let left_out = match out.left_out {
-        0 => String::new(),
-        some => format!(
-            "; auto leaves out {} of jobs in pools",
-            counted(some, "core")
-        ),
-    };
-    let each = match out.unit {
-        Unit::Cores => "each core has one task",
-        Unit::Threads => "there are fewer cores than tasks, and each hardware thread has one task",
-        Unit::Time => "there are fewer hardware threads than tasks, and tasks run by turns",
-    };
-    format!(
-        "--binding={binding}: the step's {cores} with {threads} are divided among the tasks, whole \
-         packages, NUMA nodes and caches first; {each}{left_out}"
-    )
-}
-
-fn level_why(
-    args: &Question,
-    request: &Request,
-    level: Level,
-    from: LevelFrom,
-    owned: &Counts,
-) -> String {
-    match from {
-        LevelFrom::Asked => format!("tasks are bound to {level}, because {}", level_from(args)),
-        LevelFrom::Site => format!(
-            "tasks are bound to {level}, because no level is requested, none fits exactly, and the \
-             site sets autobind={level}"
-        ),
-        LevelFrom::Exact => {
-            let has = match level {
-                Level::Sockets => counted(owned.sockets, "whole socket"),
-                Level::Cores => counted(owned.cores, "whole core"),
-                Level::Threads | Level::Ldoms => counted(owned.threads, "hardware thread"),
-            };
-            format!(
-                "tasks are bound to {level}, because no level is requested, and the step's {has} are \
-                 exactly as many as the CPUs that its tasks need ({})",
-                wanted(request)
-            )
-        }
-    }
-}
-
-/// The levels that automatic binding tried before the one it took.
-fn rejected(decision: &Decision) -> Vec<String> {
-    let owned = &decision.owned;
-    let part = |count| match count {
-        0 => String::new(),
-        count => format!(" and {count} in part"),
-    };
-    let has = |level: &Level| match level {
-        Level::Sockets => format!(
-            "sockets: the step has {}{}",
-            counted(owned.sockets, "whole socket"),
-            part(owned.part_sockets)
-        ),
-        Level::Cores => format!(
-            "cores: the step has {}{}",
-            counted(owned.cores, "whole core"),
-            part(owned.part_cores)
-        ),
-        Level::Threads | Level::Ldoms => {
-            let threads = counted(owned.threads, "hardware thread");
-            format!("threads: the step has {threads}")
-        }
-    };
-    let line = |level| format!("{}, and its tasks need {}", has(level), decision.wanted);
-    decision.tried.iter().map(line).collect()
 }
 
 fn task_line(request: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usize) -> String {
@@ -383,4 +183,70 @@ fn entry(request: &Request, id: usize) -> Option<String> {
         ""
     };
     Some(format!("entry {} of the list{again}", at + 1))
+}
+
+/// Writes the plan's figures, once for each number of tasks that a node may have.
+fn write_score(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+    let Answered { on, step, .. } = of;
+    writeln!(out)?;
+    for planned in &step.plans {
+        if step.plans.len() > 1 {
+            writeln!(out, "on a node with {} of the tasks:", planned.part.tasks)?;
+        }
+        match Quality::of(&planned.plan, planned.on(on)) {
+            Some(quality) => write_quality(out, &quality)?,
+            None => writeln!(out, "score       unknown: the machine's tree is not known")?,
+        }
+    }
+    Ok(())
+}
+
+fn write_quality(out: &mut impl Write, quality: &Quality) -> io::Result<()> {
+    let Quality {
+        span_numa,
+        span_l3,
+        span_packages,
+        shared_cores,
+        idle_cores,
+        tasks_per_numa,
+        tasks_per_l3,
+        far_cpus,
+        neighbours_apart,
+    } = quality;
+    writeln!(
+        out,
+        "spanning    {} {} NUMA nodes, {span_l3} L3 caches, {span_packages} packages",
+        counted(*span_numa, "task"),
+        either(span_numa, "spans", "span")
+    )?;
+    writeln!(
+        out,
+        "cores       {shared_cores} {} shared by tasks, {idle_cores} of the step {} idle",
+        either(shared_cores, "is", "are"),
+        either(idle_cores, "stays", "stay")
+    )?;
+    let between = |range: &Range| match (range.least, range.most) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
+    let caches = tasks_per_l3.as_ref().map(between);
+    let caches = caches.map_or(String::new(), |tasks| format!(", {tasks} on each L3 cache"));
+    writeln!(
+        out,
+        "tasks       {} on each NUMA node{caches}",
+        between(tasks_per_numa)
+    )?;
+    writeln!(
+        out,
+        "memory      {} {} far from {} task's memory",
+        counted(*far_cpus, "CPU"),
+        either(far_cpus, "is", "are"),
+        either(far_cpus, "its", "their")
+    )?;
+    writeln!(
+        out,
+        "neighbours  {} of successive tasks {} no NUMA node in common",
+        counted(*neighbours_apart, "pair"),
+        either(neighbours_apart, "has", "have")
+    )
 }

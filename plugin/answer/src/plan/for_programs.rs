@@ -24,7 +24,10 @@ const WHOLE_CORES: &str = "a rank file names whole cores: mpirun gives a rank al
 ///
 /// # Errors
 /// A plan that binds nothing, and those of `out`.
-pub fn rank_file(out: &mut impl Write, of: Answered<'_>) -> Result<Option<&'static str>, Failure> {
+pub(crate) fn rank_file(
+    out: &mut impl Write,
+    of: Answered<'_>,
+) -> Result<Option<&'static str>, Failure> {
     let Answered { on, step, .. } = of;
     let parents = parents(of);
     let parents = parents.filter(|_| step.is_bound()).ok_or(NOTHING)?;
@@ -38,8 +41,7 @@ pub fn rank_file(out: &mut impl Write, of: Answered<'_>) -> Result<Option<&'stat
     }
     let mut narrow = false;
     for task in step.tasks() {
-        let told = task.node_plan.chosen.as_ref();
-        let cpus = match told {
+        let cpus = match &task.node_plan.chosen {
             Some(chosen) => chosen.cpus_of_task(task.place.local as usize),
             None => task.plan().cpus.clone(),
         };
@@ -86,7 +88,7 @@ fn is_part(planned: &Planned, on: &Node) -> bool {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn brackets(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
+pub(crate) fn brackets(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
     let step = of.step;
     let parents = of.all_parents();
     writeln!(out)?;

@@ -6,8 +6,8 @@ use berth_placement::request::core_kind::Kind;
 use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;
+use super::premises;
 use super::request::request;
-use super::site;
 use super::step::{PlannedStep, Plans};
 use crate::lines::NoAnswer;
 use crate::nodes::{Nodes, nodes};
@@ -52,8 +52,8 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
             )
         }
     };
-    let mut facts = site::facts(args)?;
-    facts.push(owns.fact);
+    let mut premises = premises::of(args)?;
+    premises.push(owns.premise);
     let plans = Plans::of_alike(args, on, &across, &one)?;
     Ok(PlannedStep {
         names: nodes.names,
@@ -61,7 +61,7 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
         notes,
         nodes_assumed: false,
         job: None,
-        facts,
+        premises,
         across,
         plans: plans.all,
         of_node: plans.of_node,

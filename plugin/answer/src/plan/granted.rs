@@ -6,14 +6,14 @@ use berth_placement::{Across, CpuId, CpuSet, Gres, Node, Request, plan};
 use super::controller::granted;
 use super::from_options::uncounted;
 use super::owns::of_cores;
+use super::premises;
 use super::request::request;
-use super::site;
 use super::step::{NodePart, PlannedStep, Plans, refused};
 use crate::lines::NoAnswer;
 use crate::lines::job::JobLine;
 use crate::parents::gpus;
 use crate::world::GpusOfJob;
-use crate::{By, Fact, Failure, Question};
+use crate::{Failure, Premise, Provenance, Question};
 
 /// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
 /// keeps itself.
@@ -21,11 +21,11 @@ const NOT_KNOWN: &str =
     "slurmctld may choose reserved CPUs: it keeps only those of slurm.conf's CpuSpecList";
 
 /// The allocation, with what it does not take into account.
-fn beside_reserved(args: &Question, mut fact: Fact) -> Fact {
+fn beside_reserved(args: &Question, mut premise: Premise) -> Premise {
     if !args.effective_reserved().is_empty() {
-        fact.source += &format!("; {NOT_KNOWN}");
+        premise.source += &format!("; {NOT_KNOWN}");
     }
-    fact
+    premise
 }
 
 /// Plans it.
@@ -45,14 +45,14 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
     if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
         return Err(NoAnswer::Refused(why).into());
     }
-    let mut facts = site::facts(args)?;
-    facts.extend(args.job().and_then(JobLine::variables));
-    let allocation = beside_reserved(args, granted.fact);
+    let mut premises = premises::of(args)?;
+    premises.extend(args.job().and_then(JobLine::variables));
+    let allocation = beside_reserved(args, granted.premise);
     let (gres, devices) = gpus_of_job(args, on, granted.nodes.len()).unzip();
     let plans = of_parts(args, on, &granted.nodes, &gres.flatten());
     let plans = plans.map_err(|why| beside_assumed(why, &allocation))?;
-    facts.push(allocation);
-    facts.extend(devices);
+    premises.push(allocation);
+    premises.extend(devices);
     let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
     let order = args.srun.distribution.unwrap_or_default();
     Ok(PlannedStep {
@@ -62,16 +62,16 @@ pub(super) fn as_granted(args: &Question, on: &Node) -> Result<PlannedStep, Fail
         notes: args.other_settings(&granted.of_job).into_iter().collect(),
         nodes_assumed: granted.nodes_assumed,
         job: None,
-        facts,
+        premises,
         plans: plans.all,
         of_node: plans.of_node,
     })
 }
 
 /// A refusal with the allocation that was assumed for it: on another one the step may run.
-fn beside_assumed(why: Failure, allocation: &Fact) -> Failure {
+fn beside_assumed(why: Failure, allocation: &Premise) -> Failure {
     match why.downcast::<NoAnswer>().map(|why| *why) {
-        Ok(NoAnswer::Refused(why)) if allocation.by == By::Assumed => {
+        Ok(NoAnswer::Refused(why)) if allocation.by == Provenance::Assumed => {
             NoAnswer::Refused(format!("{why}; {}: {allocation}", allocation.what)).into()
         }
         Ok(why) => why.into(),
@@ -101,15 +101,18 @@ fn of_parts(
 
 /// The GPUs of the user's own job that a `--near` may use, and how they are known; `None` where the request does not
 /// name Slurm's GPUs, or the job has none.
-fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>, Fact)> {
+fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>, Premise)> {
     let near = args.effective_near()?;
-    let job = args.standing.job.as_ref().filter(|_| args.job.is_none())?;
+    let job = args.context.job.as_ref().filter(|_| args.job.is_none())?;
     if near.what == What::Network {
         return None;
     }
     let assumed = |why: String| {
         let value = "all of the node".into();
-        Some((None, Fact::new("devices", value, By::Assumed, why)))
+        Some((
+            None,
+            Premise::new("devices", value, Provenance::Assumed, why),
+        ))
     };
     if nodes > 1 {
         return assumed("the job has several nodes, which may have given it different ones".into());
@@ -134,7 +137,10 @@ fn gpus_of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option<Gres>
                 step,
                 tasks: Vec::new(),
             };
-            Some((Some(gres), Fact::new("devices", value, By::Found, how)))
+            Some((
+                Some(gres),
+                Premise::new("devices", value, Provenance::Found, how),
+            ))
         }
     }
 }

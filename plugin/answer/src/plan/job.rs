@@ -1,7 +1,5 @@
-//! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
-//! script gets, and how to plan each srun of the script.
-//!
-//! A planned job as text: its nodes, and each step of its script.
+//! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch script gets, how to plan
+//! each srun of the script, and how all of that is shown.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,14 +13,14 @@ use super::controller::{OnlyJob, only_job};
 use super::for_programs::cpus;
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
-use super::{answer_of_line, site};
+use super::{answer_of_line, premises};
 use crate::args::Format;
-use crate::columns::write_named;
 use crate::lines::NoAnswer;
+use crate::lines::job::is_exclusive;
 use crate::lines::job::{self, JobLine, Script};
-use crate::lines::plan_args::is_exclusive;
 use crate::picture::Screen;
-use crate::{By, Fact, Failure, Question, text};
+use crate::text::write_named;
+use crate::{Failure, Premise, Provenance, Question, text};
 
 /// Plans it.
 ///
@@ -38,10 +36,10 @@ pub(super) fn as_job(
     }
     let found = only_job(args, on, line?)?;
     is_shown(args, &found)?;
-    let mut facts = site::facts(args)?;
-    facts.extend(found.line.variables());
-    facts.push(allocation(&found));
-    facts.extend(script(&found.line.script));
+    let mut premises = premises::of(args)?;
+    premises.extend(found.line.variables());
+    premises.push(allocation(&found));
+    premises.extend(script(&found.line.script));
     let mut plans = Plans::default();
     if found.line.program == Program::Sbatch {
         add_script(&mut plans, args, on, &found)?;
@@ -60,7 +58,7 @@ pub(super) fn as_job(
         notes: Vec::new(),
         nodes_assumed: found.first.nodes_assumed,
         job: Some(job),
-        facts,
+        premises,
         plans: plans.all,
         of_node: plans.of_node,
     })
@@ -135,7 +133,7 @@ fn add_script(
         binding: binding.filter(|_| tasks.is_some()),
         cpuset: args.effective_cpuset(),
         allocation: of_cores(first.job.clone(), node),
-        core_spec: specialised(args, found.line.wanted.options.core_spec),
+        core_spec: specialised(args, found.line.selection.options.core_spec),
         ..Request::default()
     };
     let part = NodePart {
@@ -147,23 +145,23 @@ fn add_script(
 }
 
 /// The job's part of the cluster in one line.
-fn allocation(found: &OnlyJob) -> Fact {
-    let fact = &found.first.fact;
+fn allocation(found: &OnlyJob) -> Premise {
+    let premise = &found.first.premise;
     let value = match found.nodes.as_slice() {
-        [_] => fact.value.clone(),
+        [_] => premise.value.clone(),
         several => {
             let cpus: u32 = several.iter().map(|node| node.cpus).sum();
             format!("{cpus} CPUs on {} nodes", several.len())
         }
     };
-    Fact {
+    Premise {
         value,
-        ..fact.clone()
+        ..premise.clone()
     }
 }
 
 /// What is known of the script.
-fn script(script: &Script) -> Option<Fact> {
+fn script(script: &Script) -> Option<Premise> {
     match script {
         Script::None => None,
         Script::Read { name, .. } => {
@@ -173,11 +171,21 @@ fn script(script: &Script) -> Option<Fact> {
             } else {
                 value
             };
-            Some(Fact::new("script", value, By::Option, "the line".into()))
+            Some(Premise::new(
+                "script",
+                value,
+                Provenance::Option,
+                "the line".into(),
+            ))
         }
         Script::Unread(why) | Script::Missing { why, .. } => {
             let value = "no #SBATCH lines".to_string();
-            Some(Fact::new("script", value, By::Assumed, why.clone()))
+            Some(Premise::new(
+                "script",
+                value,
+                Provenance::Assumed,
+                why.clone(),
+            ))
         }
     }
 }
@@ -279,7 +287,7 @@ impl PlannedJob {
     }
 
     /// The steps that would be refused, in words.
-    pub fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
+    pub(crate) fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
         self.steps.iter().filter_map(|step| match &step.answer {
             Some(StepAnswer::Refused { why }) => {
                 Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))

@@ -1,7 +1,6 @@
 //! A plan for scripts: `berth-plan`, version 1. A field may be added within a version; none
 //! changes its meaning or disappears. Tasks are written one by one, so a million fit.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -19,7 +18,7 @@ use crate::json::{self, Framed};
 use crate::parents::{Parents, gpus};
 use crate::plan::{bound_to, notes};
 use crate::world::LIVE;
-use crate::{Fact, Failure, Question};
+use crate::{Failure, Premise, Question};
 
 const FORMAT: &str = "berth-plan";
 
@@ -28,8 +27,8 @@ const FORMAT: &str = "berth-plan";
 struct Document<'a> {
     machine: MachineJson<'a>,
     allocation: String,
-    /// The facts behind the answer, each with its source.
-    assumed: &'a [Fact],
+    /// The premises behind the answer, each with its source.
+    assumed: &'a [Premise],
     /// Whether slurmctld may choose other nodes; absent where there was no choice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     nodes_assumed: bool,
@@ -51,8 +50,7 @@ struct Document<'a> {
     quality: BTreeMap<u32, Option<Quality>>,
     notes: Vec<String>,
     nodes: Vec<NodeJson<'a>>,
-    #[serde(serialize_with = "one_by_one")]
-    tasks: RefCell<Option<Tasks<'a>>>,
+    tasks: Tasks<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explanation: Vec<String>,
     /// Options that change the plan, each tried.
@@ -203,17 +201,19 @@ fn some(list: String) -> Option<String> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
-    let tasks = tasks.take();
-    let items = tasks
-        .iter()
-        .flat_map(|tasks| tasks.step.tasks().map(|task| tasks.json(task)));
-    to.collect_seq(items)
+/// One task after the other.
+impl Serialize for Tasks<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.step.tasks().map(|task| self.json(task)))
+    }
 }
 
 /// The step's part of each node in one text.
 pub(super) fn allocation(step: &PlannedStep) -> String {
-    let mut parts = step.facts.iter().filter(|fact| fact.what == "allocation");
+    let mut parts = step
+        .premises
+        .iter()
+        .filter(|premise| premise.what == "allocation");
     parts.next().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -221,7 +221,7 @@ pub(super) fn allocation(step: &PlannedStep) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+pub(crate) fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     json::write_all(out, FORMAT, &document(of))
 }
 
@@ -229,12 +229,12 @@ pub fn write(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// None that is known: every part can be written as JSON.
-pub fn line(of: Answered<'_>) -> Result<String, Failure> {
+pub(crate) fn line(of: Answered<'_>) -> Result<String, Failure> {
     Ok(serde_json::to_string(&Framed::of(FORMAT, &document(of)))?)
 }
 
 /// The line of a file's answer for a request without a plan.
-pub fn no_plan(why: &str) -> String {
+pub(crate) fn no_plan(why: &str) -> String {
     let error = BTreeMap::from([("error", why)]);
     serde_json::to_string(&Framed::of(FORMAT, &error)).unwrap_or_default()
 }
@@ -245,10 +245,12 @@ fn document(of: Answered<'_>) -> Document<'_> {
     let quality = |one: &Planned| (one.part.tasks, Quality::of(&one.plan, one.on(on)));
     let plans = || step.plans();
     let explained = args.explain.then_some(of);
+    let changes = explained.map(changes).unwrap_or_default();
+    let explanation = explained.map(|of| explain::lines(of, &changes));
     Document {
         machine: MachineJson::of(args, on),
         allocation: allocation(step),
-        assumed: &step.facts,
+        assumed: &step.premises,
         nodes_assumed: step.nodes_assumed,
         rules: plans()
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))
@@ -265,15 +267,15 @@ fn document(of: Answered<'_>) -> Document<'_> {
         nodes: (0..step.node_count())
             .map(|node| of_node(step, node))
             .collect(),
-        tasks: RefCell::new(Some(Tasks {
+        tasks: Tasks {
             step,
             on,
             parents: of.all_parents(),
             variables: Variables::of_step(args, step),
             gpus: step.plans.iter().map(gpus).collect(),
-        })),
-        explanation: explained.map(explain::lines).unwrap_or_default(),
-        changes: explained.map(changes).unwrap_or_default(),
+        },
+        explanation: explanation.unwrap_or_default(),
+        changes,
     }
 }
 

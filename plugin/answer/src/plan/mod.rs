@@ -4,8 +4,9 @@ mod change;
 pub(crate) mod controller;
 mod cpuset;
 mod cpuset_words;
-mod defaults;
+mod decision;
 mod devices;
+mod effective_options;
 mod explain;
 mod for_programs;
 mod from_options;
@@ -14,37 +15,34 @@ mod granted;
 mod job;
 mod json;
 mod notes;
-mod order;
 mod owns;
 mod pictures;
 mod pool;
+mod premises;
 mod request;
-mod score;
 mod site;
 mod step;
 mod submission;
 mod table;
-mod wishes;
 
 use std::io::Write;
 
-use berth_placement::{Message, Mode, Node, Plan};
+use berth_placement::{Message, Node, Plan};
 
-use crate::args::{Format, unused_site};
+use crate::args::Format;
 use crate::lines::NoAnswer;
 use crate::picture::Screen;
 use crate::{Failure, Question};
-use devices::Variables;
 
-pub use change::{Added, shared, spelled, typed_with, with};
-pub use controller::{job_refused, uses_controller};
-pub use explain::write as explain;
+pub(crate) use change::shared;
+pub(crate) use controller::job_refused;
+pub use explain::reasons;
 pub use for_programs::{no_line, one_line};
 pub(crate) use job::answered;
-pub use notes::gives_way;
+pub(crate) use notes::gives_way;
+pub use notes::notes;
 pub use pool::most_of_pools;
 pub use request::node;
-pub use score::write as score;
 pub use step::{Answered, Planned, PlannedStep};
 pub(crate) use step::{JobStep, StepAnswer};
 pub use submission::job_cpus;
@@ -151,7 +149,8 @@ pub fn answer_of_line(args: &Question, on: &Node) -> Result<PlannedStep, Failure
 /// [`NoAnswer`] where it would not run, and options that do not fit the machine.
 pub fn answer(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     args.has_known_cpuset()?;
-    if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
+    // A request for whole nodes has to find them, and slurmctld's model is not asked.
+    if let Some(why) = controller::unmet(args, on).filter(|_| owns::is_whole(args)) {
         return Err(NoAnswer::Refused(format!("slurmctld refuses the job: {why}")).into());
     }
     let step = step(args, on).map_err(|why| match why.downcast() {
@@ -174,7 +173,7 @@ fn with_options(args: &Question, on: &Node, why: NoAnswer) -> NoAnswer {
     let NoAnswer::Refused(why) = why else {
         return why;
     };
-    match (unmet(args, on), gpu_options::other_cores(args)) {
+    match (controller::unmet(args, on), gpu_options::other_cores(args)) {
         (Some(unmet), _) if args.cluster.is_none() && why.contains("node configuration") => {
             NoAnswer::Refused(format!("{why}; {unmet}"))
         }
@@ -183,63 +182,6 @@ fn with_options(args: &Question, on: &Node, why: NoAnswer) -> NoAnswer {
         }
         _ => NoAnswer::Refused(devices::of_machine(args, why)),
     }
-}
-
-/// The reason why slurmctld would not choose this node for a job.
-fn unmet(args: &Question, on: &Node) -> Option<String> {
-    wishes::unmet(&args.srun, on.machine()?, args.socket_kind())
-}
-
-/// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
-/// named cores.
-fn is_job(args: &Question) -> bool {
-    !owns::is_listed(args) && !controller::uses_controller(args) && !args.step
-}
-
-/// Said where other nodes could hold the job as well.
-const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by Weight, then in the list's order; \
-                             slurmctld may choose others";
-
-/// Notes to the user, from srun's reading and from the plans.
-pub fn notes(of: Answered<'_>) -> Vec<String> {
-    let Answered { args, on, step } = of;
-    let mut notes = args.srun.notes.clone();
-    notes.extend(args.line_notes.iter().cloned());
-    notes.extend(step.notes.iter().cloned());
-    notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
-    notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
-    // The table has them at their lines.
-    let is_table = matches!(args.format, None | Some(Format::Table));
-    let of_job = step.job.iter().filter(|_| !is_table);
-    notes.extend(of_job.flat_map(step::PlannedJob::refused_steps));
-    let of_site = args.site_settings.as_ref();
-    notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
-    // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
-    let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
-    notes
-        .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
-    notes.extend(owns::without_effect(args).map(String::from));
-    notes.extend(owns::core_spec(args).map(String::from));
-    notes.extend(notes::notes(args));
-    notes.extend(notes::of_nodes(args));
-    notes.extend(gpu_options::notes(of));
-    notes.extend(numbering_note(args, on));
-    notes.extend(gives_way(args).map(|one| one.note));
-    let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
-    notes.extend(args.confine_note(is_bound).map(String::from));
-    notes.extend(args.pool_note(step, on));
-    notes.extend(request::efficiency_note(on));
-    let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
-    let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
-    let variables = Variables::of_step(args, step);
-    let variables = variables.iter().flat_map(Variables::notes);
-    let shared = change::shared(of);
-    for note in shared.into_iter().chain(plans).chain(variables) {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    notes
 }
 
 /// Exactly the text in the launch message, preceded by its kind where that is not masks.
@@ -252,31 +194,5 @@ fn bound_to(plan: &Plan) -> Option<String> {
     match &plan.message {
         Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),
         _ => plan.text(),
-    }
-}
-
-/// The note if the request names CPUs, and nobody has said how the machine numbers them.
-fn numbering_note(args: &Question, on: &Node) -> Option<String> {
-    let threads = on.shape().threads;
-    let is_numbered = args.numbering.is_some() || threads < 2;
-    if is_numbered || !args.standing.is_synthetic {
-        return None;
-    }
-    let option = numbers_cpus(args)?;
-    let cores = on.shape().core_count();
-    Some(format!(
-        "{option} has CPU numbers, and this machine numbers the threads of a core one after the other \
-         (0,1), as hwloc does; most servers number second threads last (0,{cores}), as --numbering \
-         threads-last does"
-    ))
-}
-
-/// The option that names CPUs.
-fn numbers_cpus(args: &Question) -> Option<&'static str> {
-    match wishes::cpu_bind(args).mode {
-        Some(Mode::MapCpu(_)) => Some("--cpu-bind=map_cpu"),
-        Some(Mode::MaskCpu(_)) => Some("--cpu-bind=mask_cpu"),
-        _ if args.cpus.is_some() => Some("--cpus"),
-        _ => args.reserved.as_ref().map(|_| "--reserved"),
     }
 }

@@ -1,17 +1,69 @@
-//! Notes on options that change nothing in a plan: those of others, and those that give way to another one.
+//! Notes to the user: what srun's reading and the plans say, options that change nothing in a plan, such as those of
+//! others, and those that give way to another one.
 
 use berth_placement::request::cpu_bind::Mode;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::{CpuBind, Level};
+use berth_placement::{CpuBind, Level, Node};
 use berth_srun::reading::LevelFrom;
 use berth_srun::reading::selection::chooses_nodes;
 use berth_srun::{LineOption, Own};
 
-use super::controller::uses_controller;
+use super::controller::{unmet, uses_controller};
+use super::devices::Variables;
+use super::effective_options::cpu_bind;
+use super::step::{Answered, PlannedJob};
+use super::{change, devices, gpu_options, owns, request};
+use crate::args::{Format, unused_site};
 use crate::{Question, text};
 
+/// Said where other nodes could hold the job as well.
+const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by Weight, then in the list's order; \
+                             slurmctld may choose others";
+
+/// Every note to the user, from srun's reading and from the plans.
+pub fn notes(of: Answered<'_>) -> Vec<String> {
+    let Answered { args, on, step } = of;
+    let mut notes = args.srun.notes.clone();
+    notes.extend(args.line_notes.iter().cloned());
+    notes.extend(step.notes.iter().cloned());
+    notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
+    notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
+    // The table has them at their lines.
+    let is_table = matches!(args.format, None | Some(Format::Table));
+    let of_job = step.job.iter().filter(|_| !is_table);
+    notes.extend(of_job.flat_map(PlannedJob::refused_steps));
+    let of_site = args.site_settings.as_ref();
+    notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
+    // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
+    let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
+    notes
+        .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
+    notes.extend(owns::without_effect(args).map(String::from));
+    notes.extend(owns::core_spec(args).map(String::from));
+    notes.extend(of_foreign_options(args));
+    notes.extend(of_nodes(args));
+    notes.extend(gpu_options::notes(of));
+    notes.extend(numbering_note(args, on));
+    notes.extend(gives_way(args).map(|one| one.note));
+    let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
+    notes.extend(args.confine_note(is_bound).map(String::from));
+    notes.extend(args.pool_note(step, on));
+    notes.extend(request::efficiency_note(on));
+    let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
+    let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
+    let variables = Variables::of_step(args, step);
+    let variables = variables.iter().flat_map(Variables::notes);
+    let shared = change::shared(of);
+    for note in shared.into_iter().chain(plans).chain(variables) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
 /// One note for all of a request and of the job around it, and one if their plugin binds tasks.
-pub(super) fn notes(args: &Question) -> Vec<String> {
+fn of_foreign_options(args: &Question) -> Vec<String> {
     let of_job = args.job().into_iter().flat_map(|job| &job.foreign);
     let all: Vec<_> = args.request.foreign.iter().chain(of_job).collect();
     let Some(first) = all.first() else {
@@ -36,15 +88,15 @@ pub(super) fn notes(args: &Question) -> Vec<String> {
 }
 
 /// Slurm's own options that say which nodes a job may have: those of a plan are assumed.
-pub(super) fn of_nodes(args: &Question) -> Option<String> {
+fn of_nodes(args: &Question) -> Option<String> {
     let of_job = args.job().into_iter().flat_map(|job| &job.options);
-    let own = args.srun.options().iter().filter(|kept| !kept.is_jobs);
+    let own = args.srun.options().iter().filter(|option| !option.is_jobs);
     let all = of_job
         .chain(own)
         .filter(|_| args.only_job || uses_controller(args));
-    let all =
-        all.filter(|kept| chooses_nodes(&kept.name, kept.value.as_deref().unwrap_or_default()));
-    let mut names: Vec<_> = all.map(|kept| format!("--{}", kept.name)).collect();
+    let all = all
+        .filter(|option| chooses_nodes(&option.name, option.value.as_deref().unwrap_or_default()));
+    let mut names: Vec<_> = all.map(|option| format!("--{}", option.name)).collect();
     names.sort_unstable();
     names.dedup();
     let what = if names.contains(&"--gres".into()) {
@@ -87,8 +139,8 @@ pub struct GivesWay {
 }
 
 /// The two options, if there are such.
-pub fn gives_way(args: &Question) -> Option<GivesWay> {
-    let bind = super::wishes::cpu_bind(args);
+pub(crate) fn gives_way(args: &Question) -> Option<GivesWay> {
+    let bind = cpu_bind(args);
     match bind.mode {
         Some(Mode::Free) => overridden(args, &bind),
         _ => level(args, &bind),
@@ -147,8 +199,8 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     let Chooses { options, text } = chosen(args, bind).next()?;
     let by_cpu_bind = args.srun.level_from == Some(LevelFrom::CpuBind);
     let level = bind.level.filter(|_| by_cpu_bind)?;
-    let mut kept = args.srun.options().iter();
-    let is_typed = kept.any(|one| one.name == "cpu-bind" && one.variable.is_none());
+    let mut all = args.srun.options().iter();
+    let is_typed = all.any(|one| one.name == "cpu-bind" && one.variable.is_none());
     let counts = level == Level::Threads && options == [Own::Near];
     (!counts && is_typed).then(|| GivesWay {
         option: options[0].name,
@@ -157,4 +209,30 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
             "{text} chooses the cores, and --cpu-bind={level} gives way to it; leave out one of them"
         ),
     })
+}
+
+/// The note if the request names CPUs, and nobody has said how the machine numbers them.
+fn numbering_note(args: &Question, on: &Node) -> Option<String> {
+    let threads = on.shape().threads;
+    let is_numbered = args.numbering.is_some() || threads < 2;
+    if is_numbered || !args.context.is_synthetic {
+        return None;
+    }
+    let option = numbers_cpus(args)?;
+    let cores = on.shape().core_count();
+    Some(format!(
+        "{option} has CPU numbers, and this machine numbers the threads of a core one after the other \
+         (0,1), as hwloc does; most servers number second threads last (0,{cores}), as --numbering \
+         threads-last does"
+    ))
+}
+
+/// The option that names CPUs.
+fn numbers_cpus(args: &Question) -> Option<&'static str> {
+    match cpu_bind(args).mode {
+        Some(Mode::MapCpu(_)) => Some("--cpu-bind=map_cpu"),
+        Some(Mode::MaskCpu(_)) => Some("--cpu-bind=mask_cpu"),
+        _ if args.cpus.is_some() => Some("--cpus"),
+        _ => args.reserved.as_ref().map(|_| "--reserved"),
+    }
 }

@@ -8,38 +8,38 @@ use berth_srun::Config;
 
 use crate::args::OwnedCores;
 use crate::world::Part;
-use crate::{By, Fact, Failure, Question};
+use crate::{Failure, Premise, Provenance, Question};
 
 /// The step's part of each node.
 #[derive(Clone, Debug)]
 pub struct Owns {
     pub allocation: Allocation,
-    pub fact: Fact,
+    pub premise: Premise,
 }
 
 impl Owns {
-    fn new(allocation: Allocation, value: String, by: By, source: String) -> Self {
+    fn new(allocation: Allocation, value: String, by: Provenance, source: String) -> Self {
         Self {
             allocation,
-            fact: Fact::new("allocation", value, by, source),
+            premise: Premise::new("allocation", value, by, source),
         }
     }
 }
 
 /// Whether options name the cores or CPUs.
-pub fn is_listed(args: &Question) -> bool {
+pub(crate) fn is_listed(args: &Question) -> bool {
     args.cpus.is_some() || matches!(args.cores, Some(OwnedCores::Listed(_)))
 }
 
 /// Whether options say that the step owns whole nodes.
-pub fn is_whole(args: &Question) -> bool {
+pub(crate) fn is_whole(args: &Question) -> bool {
     args.cores == Some(OwnedCores::All)
 }
 
 /// The note if srun's word for what a step gets changes nothing here.
 pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
     let requested = &args.srun;
-    let is_of_job = args.job.is_some() || args.standing.job.is_some();
+    let is_of_job = args.job.is_some() || args.context.job.is_some();
     match () {
         () if requested.exact && requested.exclusive.is_none() && is_whole(args) => Some(
             "--exact gives the step only the cores that it asks for, and this plan is for the \
@@ -62,7 +62,7 @@ pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
 pub(super) fn core_spec(args: &Question) -> Option<&'static str> {
     let of_job = args
         .job()
-        .is_some_and(|job| job.wanted.options.core_spec.is_given());
+        .is_some_and(|job| job.selection.options.core_spec.is_given());
     if !args.srun.core_spec.is_given() && !of_job {
         return None;
     }
@@ -96,7 +96,7 @@ pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
 ///
 /// # Errors
 /// Cores that the machine does not have; `--step` outside of a step.
-pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
+pub(crate) fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
     let several = args.srun.nodes.is_some();
     let each = if several { " of each node" } else { "" };
     let (owned, value, option) = match (&args.cores, &args.cpus) {
@@ -120,12 +120,12 @@ pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
         }
         (None, None) => return of_step(args, node),
     };
-    Ok(Owns::new(owned, value, By::Option, option.into()))
+    Ok(Owns::new(owned, value, Provenance::Option, option.into()))
 }
 
 /// The part of the step in which the command runs.
 fn of_step(args: &Question, node: &Node) -> Result<Owns, Failure> {
-    let known = args.standing.job.as_ref().and_then(|job| job.step.as_ref());
+    let known = args.context.job.as_ref().and_then(|job| job.step.as_ref());
     let (part, how) = known.ok_or(
         "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
          ConstrainCores=yes, or name the cores with --cores",
@@ -146,7 +146,7 @@ pub(super) fn cores_of(part: &Part, node: &Node) -> Vec<CoreIdx> {
 fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
     let cores = cores_of(part, node);
     let value = format!("cores {}", listed(&cores));
-    Owns::new(of_cores(cores, node), value, By::Found, how.into())
+    Owns::new(of_cores(cores, node), value, Provenance::Found, how.into())
 }
 
 pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
@@ -157,7 +157,7 @@ pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
 }
 
 /// Slurm's numbers of cores as a list.
-pub fn listed(cores: &[CoreIdx]) -> String {
+pub(crate) fn listed(cores: &[CoreIdx]) -> String {
     let cores: CpuSet = cores
         .iter()
         .map(|core| berth_placement::CpuId(core.0))

@@ -8,16 +8,16 @@ use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::Answered;
-use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cells, CpuState, Picture, Screen};
+use crate::text::write_named;
 use crate::{Failure, Question};
 
 /// For the terminal.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<(), Failure> {
+pub(crate) fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<(), Failure> {
     if let Some(shared) = shared(of) {
         write_named(out, screen.width, "shared", &shared)?;
     }
@@ -31,7 +31,7 @@ pub fn tree(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> Result<()
 ///
 /// # Errors
 /// Those of `out`.
-pub fn svg(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
+pub(crate) fn svg(out: &mut impl Write, of: Answered<'_>) -> Result<(), Failure> {
     let pictures = pictures(of)?;
     let caption = Caption {
         title: title(of.args),

@@ -14,7 +14,7 @@ impl Question {
         let name = self.pool.as_ref()?.of_a_pool()?;
         let of_job = |planned| of_job(planned, on, self.effective_reserved());
         let cpus = step.plans.iter().map(of_job).max()?;
-        let Some(node) = self.standing.node.as_ref() else {
+        let Some(node) = self.context.node.as_ref() else {
             return Some(format!(
                 "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
                  of the site"
@@ -23,7 +23,7 @@ impl Question {
         // The site's file counts as Slurm does.
         let threads = node.words.threads_of_cpu();
         let cpus = u32::try_from(cpus).ok()?.div_ceil(threads);
-        Some(note(&node.words, (name, cpus)))
+        Some(note(&node.words, name, cpus))
     }
 }
 
@@ -45,7 +45,7 @@ pub fn most_of_pools(words: &Announcement) -> u32 {
     rules.map_or(u32::MAX, |rules| rules.pool_cpus / words.threads_of_cpu())
 }
 
-fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
+fn note(words: &Announcement, name: &str, cpus: u32) -> String {
     let found = words.pools.iter().find(|pool| pool.name == name);
     let (Some(pool), Some(weights)) = (found, words.pool_weights()) else {
         let known: Vec<_> = words.pools.iter().map(|pool| pool.name.as_str()).collect();
@@ -98,10 +98,9 @@ mod tests {
             ..Announcement::default()
         };
         words.set_rules(&site(12));
-        let note_for = |words: &Announcement, name, cpus| note(words, (name, cpus));
-        assert!(note_for(&words, "multi8", 4).contains("this node has no pools"));
+        assert!(note(&words, "multi8", 4).contains("this node has no pools"));
         words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
-        let four = note_for(&words, "multi8", 4);
+        let four = note(&words, "multi8", 4);
         assert!(
             four.contains("the weight 2500 and every other job of the node 19"),
             "{four}"
@@ -110,9 +109,9 @@ mod tests {
             four.contains("it gets 97.0 % of them; NCPUS tells"),
             "{four}"
         );
-        assert!(note_for(&words, "multi8", 9).contains("owns at most 8 here"));
-        assert!(note_for(&words, "multi16", 13).contains("owns at most 12 here"));
-        assert!(note_for(&words, "multi4", 1).contains("its pools are multi8, multi16"));
+        assert!(note(&words, "multi8", 9).contains("owns at most 8 here"));
+        assert!(note(&words, "multi16", 13).contains("owns at most 12 here"));
+        assert!(note(&words, "multi4", 1).contains("its pools are multi8, multi16"));
     }
 
     /// Of eight cores with two threads each, of which all pools may have so many threads.

@@ -8,8 +8,8 @@ use berth_placement::{
 };
 use berth_srun::{Config, Release};
 
+use super::effective_options::cpu_bind;
 use super::owns::{known_cores, specialised};
-use super::wishes::cpu_bind;
 use crate::{Failure, Question, World};
 
 /// The node the request is tried on.
@@ -38,7 +38,7 @@ pub fn node(args: &Question, world: &dyn World) -> Result<Node, Failure> {
 
 /// This node as its slurmd knows it: the machine that it found, counted as it counts.
 fn slurmds(args: &Question, socket: SocketKind) -> Option<(Shape, Arc<Machine>)> {
-    let node = args.standing.node.as_ref();
+    let node = args.context.node.as_ref();
     let node = node.filter(|_| args.numbering.is_none())?;
     let machine = node.machine.clone()?;
     let rules = node.rules.as_ref().filter(|rules| rules.socket() == socket);
@@ -80,7 +80,7 @@ fn part_of(machine: &Machine, args: &Question) -> Option<Machine> {
     if args.allow_ecores {
         return None;
     }
-    if let Some(words) = args.standing.node.as_ref().map(|node| &node.words) {
+    if let Some(words) = args.context.node.as_ref().map(|node| &node.words) {
         let left = CpuSet::from_list(&words.left_out).ok()?;
         let parts = ECores::ALL
             .into_iter()
@@ -110,14 +110,14 @@ pub(super) fn efficiency_note(on: &Node) -> Option<String> {
 }
 
 /// The request as the slurmd of a node with `tasks` of the tasks would see it.
-pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
+pub(crate) fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
     let requested = &args.srun;
     let cpu_bind = cpu_bind(args);
     let binding = args
         .effective_binding(&cpu_bind)
         .filter(|binding| binding.strategy != Strategy::None);
     // srun sends the job's limits where the step has none: `job_step_create_allocation`.
-    let job = args.job().map(|job| &job.wanted.options);
+    let job = args.job().map(|job| &job.selection.options);
     let of_core = || job?.tasks_per_core;
     let of_socket = || job?.tasks_per_socket;
     Request {
@@ -147,7 +147,7 @@ pub fn request(args: &Question, allocation: Allocation, tasks: u32) -> Request {
 ///
 /// # Errors
 /// A core that the machine does not have.
-pub fn claims(args: &Question, node: &Node) -> Result<Claims, Failure> {
+pub(crate) fn claims(args: &Question, node: &Node) -> Result<Claims, Failure> {
     let table = node.table();
     let cpus = |option, list: &Option<CpuSet>| -> Result<CpuSet, Failure> {
         let Some(list) = list else {

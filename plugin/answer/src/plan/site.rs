@@ -1,16 +1,19 @@
-//! The site's rules for a request: each from its option, else from what slurmd announced on this node,
-//! else assumed. It also puts into words which of the three holds.
+//! The site's rules for a request: each from its option, else from what slurmd announced on this node, else from berth's
+//! settings on the cluster that is asked about, else assumed. Those settings stand in the line for task_berth.so in the
+//! cluster's plugstack.conf, read as slurmd reads it on a node.
 
-use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
-use berth_site::rules::socket_name;
+use std::sync::Arc;
+
+use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SocketKind};
+use berth_site::plugstack::PlugstackLine;
+use berth_site::read_settings;
 use berth_site::settings::Settings;
-use berth_srun::conf::{BindFrom, Config};
+use berth_srun::conf::Config;
+use berth_srun::host_list::{Most, expand};
 
-use super::wishes::cpu_bind;
 use crate::args::{SiteNodes, site_bind};
-use crate::lines::job::by_variables;
-use crate::question::{ByDefault, DefaultSource, Question};
-use crate::{By, Fact, Failure};
+use crate::question::{Question, SiteSettings};
+use crate::{Failure, World};
 
 impl Question {
     /// Whether the user says that jobs of the site get whole nodes. The configuration of a cluster knows
@@ -22,7 +25,7 @@ impl Question {
 
     /// The configuration of the cluster that is asked about.
     pub fn config(&self) -> Option<&Config> {
-        self.standing.cluster.as_ref()?.as_deref().ok()
+        self.context.cluster.as_ref()?.as_deref().ok()
     }
 
     /// berth's settings on the cluster that is asked about.
@@ -32,7 +35,7 @@ impl Question {
 
     /// What slurmd announced of its rules here.
     pub(super) fn announced(&self) -> Option<&berth_site::SiteRules> {
-        self.standing.node.as_ref()?.rules.as_ref()
+        self.context.node.as_ref()?.rules.as_ref()
     }
 
     /// What counts as a socket.
@@ -47,7 +50,7 @@ impl Question {
 
     /// `CpuBind=` of the site, for requests that say nothing: of the job's nodes and partition, then
     /// of `TaskPluginParam`, which slurmd has announced here.
-    pub fn site_cpu_bind(&self) -> Option<CpuBind> {
+    pub(crate) fn site_cpu_bind(&self) -> Option<CpuBind> {
         let announced = || site_bind(self.announced()?.cpu_bind.as_deref()?).ok();
         let found = self.default_cpu_bind.clone();
         let found = found.or_else(|| Some(self.bind_of_job.as_ref()?.bind.clone()));
@@ -87,7 +90,7 @@ impl Question {
 
     /// The CPUs that the site keeps free: of the option, else of `reserved=` here or in the cluster's
     /// plugstack.conf.
-    pub fn effective_reserved(&self) -> CpuSet {
+    pub(crate) fn effective_reserved(&self) -> CpuSet {
         let announced = || Some(self.announced()?.reserved());
         let of_cluster = || Some(self.settings()?.reserved.clone());
         let found = self.reserved.clone().or_else(announced).or_else(of_cluster);
@@ -96,7 +99,7 @@ impl Question {
 
     /// Where another plugin binds, its masks are those of task/affinity.
     fn unannounced_fixes(&self) -> Fixes {
-        let node = self.standing.node.as_ref();
+        let node = self.context.node.as_ref();
         let mut is_aside = node.is_some_and(|node| !node.words.is_task_plugin);
         let list = self
             .config()
@@ -120,209 +123,65 @@ impl Question {
     }
 }
 
-/// The rules by their source: those of options, those that were found, and those that are assumed. Behind them what
-/// variables say.
-pub(super) fn facts(args: &Question) -> Result<Vec<Fact>, Failure> {
-    let (by, source) = source(args);
-    let mut facts: Vec<Fact> = Vec::new();
-    for word in words(args, &args.rules()?) {
-        let (by, source) = match () {
-            () if word.is_typed => (By::Option, "options"),
-            () if args.cluster.is_some() && !word.is_configured => (By::Assumed, ""),
-            () => (by.clone(), source.as_str()),
+impl Question {
+    /// Reads the settings of the cluster that is asked about, if its plugstack.conf names berth.
+    pub(crate) fn find_settings(&mut self, world: &dyn World) {
+        let Some(line) = self.context.plugstack.clone() else {
+            return;
         };
-        match facts.iter_mut().find(|fact| fact.by == by) {
-            Some(fact) => fact.value = format!("{}, {}", fact.value, word.text),
-            None => facts.push(Fact::new("site", word.text, by, source.into())),
-        }
+        let node = is_by_node(&line).then(|| self.some_node()).flatten();
+        self.site_settings = Some(Arc::new(read(&line, node)));
+        self.find_cpusets_of_cluster(world);
     }
-    facts.extend(variables(args));
-    Ok(facts)
-}
 
-/// A rule in words.
-struct Word {
-    is_typed: bool,
-    /// Whether the configuration of a cluster says it.
-    is_configured: bool,
-    text: String,
-}
-
-/// Each rule in words. Rules that have Slurm's usual value are left out, but for the behaviour and
-/// the release.
-fn words(args: &Question, rules: &Rules) -> impl Iterator<Item = Word> {
-    let levels = of_levels(args, rules).into_iter();
-    levels.chain(of_others(args, rules)).flatten()
-}
-
-/// A rule that an option gives, or that is worth a word.
-fn word(is_typed: bool, is_special: bool, text: String) -> Option<Word> {
-    (is_typed || is_special).then_some(Word {
-        is_typed,
-        is_configured: true,
-        text,
-    })
-}
-
-fn of_levels(args: &Question, rules: &Rules) -> [Option<Word>; 4] {
-    let bind = args.site_cpu_bind();
-    let level = rules
-        .autobind
-        .map_or("none".into(), |level| level.to_string());
-    let by_default = default_bind(args, bind.as_ref());
-    let behaviour = args.compat.is_some() || args.fixes.is_some();
-    let release = format!("Slurm {}", args.srun.release);
-    [
-        // slurm.conf says which plugin binds, and plugstack.conf has berth's settings.
-        Some(Word {
-            is_typed: behaviour,
-            is_configured: rules.fixes == Fixes::NONE || args.site_settings.is_some(),
-            text: format!("compat={}", rules.fixes),
-        }),
-        Some(Word {
-            is_typed: args.slurm.is_some(),
-            is_configured: args.standing.release().is_some(),
-            text: release,
-        }),
-        word(
-            args.autobind.is_some(),
-            rules.autobind.is_some(),
-            format!("autobind={level}"),
-        ),
-        word(args.default_cpu_bind.is_some(), bind.is_some(), by_default),
-    ]
-}
-
-/// `CpuBind=cores of partition main`
-fn default_bind(args: &Question, bind: Option<&CpuBind>) -> String {
-    let text = match bind {
-        Some(bind) if *bind == CpuBind::default() => "off".into(),
-        Some(bind) => bind.to_string(),
-        None => String::new(),
-    };
-    let of_job = args.bind_of_job.as_ref();
-    let of_job = of_job.filter(|_| args.default_cpu_bind.is_none());
-    let whose = match of_job.map(|found| &found.from) {
-        Some(BindFrom::Nodes) => " of the job's nodes".to_string(),
-        Some(BindFrom::Partition(name)) => format!(" of partition {name}"),
-        Some(BindFrom::Cluster) | None => String::new(),
-    };
-    format!("CpuBind={text}{whose}")
-}
-
-fn of_others(args: &Question, rules: &Rules) -> [Option<Word>; 6] {
-    let kind = args.socket_kind();
-    let requested = cpu_bind(args);
-    let default = args
-        .effective_binding(&requested)
-        .filter(|_| args.binding.is_none());
-    let fails = rules.refuse_failed_binding;
-    let fail = if fails { "refuse" } else { "unbound" };
-    let binding = default.as_ref().map_or(String::new(), ToString::to_string);
-    [
-        word(
-            args.socket.is_some(),
-            kind != SocketKind::default(),
-            format!("socket={}", socket_name(kind)),
-        ),
-        word(
-            args.block_by_default,
-            rules.block_by_default,
-            "CR_CORE_DEFAULT_DIST_BLOCK".into(),
-        ),
-        word(
-            args.binding_fail.is_some(),
-            fails && args.binding.is_some(),
-            format!("binding_fail={fail}"),
-        ),
-        word(
-            false,
-            default.is_some(),
-            format!("binding_default={binding}"),
-        ),
-        word(
-            args.reserved.is_some(),
-            !args.effective_reserved().is_empty(),
-            format!("reserved={}", args.effective_reserved()),
-        ),
-        word(
-            false,
-            args.site_confine() != SiteConfine::Off,
-            format!("confine={}", args.site_confine()),
-        ),
-    ]
-}
-
-/// The options that come from variables, and those of berth's own that a job's line passes on.
-fn variables(args: &Question) -> Vec<Fact> {
-    let mut pairs = by_variables(args.srun.options());
-    let mut facts = Vec::new();
-    for ByDefault { by, own, text } in &args.defaults {
-        match by {
-            DefaultSource::Variable(name) => pairs.push(format!("{name}={text}")),
-            DefaultSource::Job => facts.push(Fact::new(
-                "options",
-                format!("--{}={text}", own.name),
-                By::Option,
-                "the line of the job".into(),
-            )),
-        }
+    /// A node of the request's partition: one that it names, or the first.
+    pub(super) fn some_node(&self) -> Option<String> {
+        let list = self.srun.nodelist.as_deref().unwrap_or_default();
+        let named = expand(list, Most::COMMAND_LINE).unwrap_or_default();
+        let named = named.into_iter().find(|name| !name.is_empty());
+        named.or_else(|| {
+            let names = self.config()?.names_of(self.partition().as_deref());
+            names.into_iter().next()
+        })
     }
-    if !pairs.is_empty() {
-        let source = "variables that srun reads".into();
-        facts.push(Fact::new("options", pairs.join(" "), By::Found, source));
+
+    /// The note if the nodes of the job have other settings than those of the plan.
+    pub(super) fn other_settings(&self, nodes: &[String]) -> Option<String> {
+        let found = self.site_settings.as_ref()?;
+        let node = found.node.as_ref()?;
+        let line = self.context.plugstack.as_ref()?;
+        let mut others = nodes.iter().filter(|name| *name != node);
+        let other = others.find(|name| {
+            let other = read(line, Some((*name).clone()));
+            other.settings != found.settings
+        })?;
+        Some(format!(
+            "plugstack.conf has other settings for {other} than for {node} (nodes=); this is a plan \
+             with those of {node}; name the node that you mean with -w"
+        ))
     }
-    facts
 }
 
-/// Where rules without an option come from.
-fn source(args: &Question) -> (By, String) {
-    if let (Some(config), Some(named)) = (args.config(), &args.cluster) {
-        let list = config.task_plugin.as_deref().unwrap_or("none");
-        let binds = ["berth", "affinity"].iter().any(|name| list.contains(name));
-        let why = if binds { "" } else { ", which binds nothing" };
-        let settings = args.site_settings.as_ref();
-        let settings = settings.map(|site| format!(" with {}", site.path.display()));
-        let settings = settings.unwrap_or_default();
-        return (
-            By::Found,
-            format!("TaskPlugin={list}{why}, --cluster {named}{settings}"),
-        );
+/// Whether some words hold on some nodes alone.
+fn is_by_node(line: &PlugstackLine) -> bool {
+    line.words.iter().any(|word| word.starts_with("nodes="))
+}
+
+/// The settings of a line for a node.
+fn read(line: &PlugstackLine, node: Option<String>) -> SiteSettings {
+    let words: Vec<_> = line.words.iter().map(String::as_str).collect();
+    let is_here = |list: &str| has_node(list, node.as_deref());
+    let (settings, complaints) = read_settings::read(&words, is_here);
+    SiteSettings {
+        settings,
+        path: line.path.clone(),
+        complaints: complaints.into_iter().map(|one| one.text).collect(),
+        node,
     }
-    let Some(node) = args.standing.node.as_ref() else {
-        let why = match args.standing.is_here {
-            true => "no slurmd with berth announced itself here",
-            false => "",
-        };
-        return (By::Assumed, why.into());
-    };
-    let others = match node.others.as_slice() {
-        [] => String::new(),
-        others => format!("; this host also has {}", others.join(", ")),
-    };
-    match &node.rules {
-        Some(rules) => {
-            let unknown = match rules.unknown_fixes().as_slice() {
-                [] => String::new(),
-                names => format!(
-                    "; without {}, which this berth does not know",
-                    names.join(", ")
-                ),
-            };
-            let by = format!("slurmd of {} announced it{unknown}{others}", node.name);
-            (By::Found, by)
-        }
-        None if node.words.is_task_plugin => {
-            let release = &node.words.berth;
-            let why = format!(
-                "slurmd of {} runs berth {release}, which does not announce its rules{others}",
-                node.name
-            );
-            (By::Assumed, why)
-        }
-        None => {
-            let why = format!("berth is not the task plugin of {}{others}", node.name);
-            (By::Assumed, why)
-        }
-    }
+}
+
+/// Whether a host list has the node.
+pub(super) fn has_node(list: &str, node: Option<&str>) -> Result<bool, String> {
+    let names = expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
+    Ok(names.iter().any(|name| Some(name.as_str()) == node))
 }

@@ -16,7 +16,7 @@ use super::request::claims;
 use crate::lines::NoAnswer;
 use crate::nodes::Names;
 use crate::parents::Parents;
-use crate::{Fact, Failure, Question};
+use crate::{Failure, Premise, Question};
 
 /// A planned step.
 pub struct PlannedStep {
@@ -33,7 +33,7 @@ pub struct PlannedStep {
     /// The job itself, where its line was asked about and no step of it.
     pub job: Option<PlannedJob>,
     /// What the answer rests on.
-    pub facts: Vec<Fact>,
+    pub premises: Vec<Premise>,
     /// Each different plan.
     pub plans: Vec<Planned>,
     /// The position in `plans` of each node's.
@@ -132,17 +132,17 @@ impl PlannedStep {
     }
 
     /// What a node's slurmd plans.
-    pub fn plan_of(&self, node: u32) -> &Plan {
+    pub(crate) fn plan_of(&self, node: u32) -> &Plan {
         &self.planned_on(node).plan
     }
 
     /// The plan that a node's slurmd makes, with its request.
-    pub fn planned_on(&self, node: u32) -> &Planned {
+    pub(crate) fn planned_on(&self, node: u32) -> &Planned {
         &self.plans[self.place_of(node)]
     }
 
     /// The position among [`Self::plans`] of what a node plans.
-    pub fn place_of(&self, node: u32) -> usize {
+    pub(crate) fn place_of(&self, node: u32) -> usize {
         self.of_node[node as usize]
     }
 
@@ -154,19 +154,19 @@ impl PlannedStep {
     }
 
     /// The number of cores that the step has on all its nodes.
-    pub fn core_count(&self) -> usize {
+    pub(crate) fn core_count(&self) -> usize {
         let of_node = |at: &usize| self.plans[*at].part.step.len();
         self.of_node.iter().map(of_node).sum()
     }
 
     /// The number of cores that its nodes have, also those that are not the step's.
-    pub fn core_count_of_nodes(&self, given: &Node) -> usize {
+    pub(crate) fn core_count_of_nodes(&self, given: &Node) -> usize {
         let of_node = |at: &usize| self.plans[*at].on(given).shape().core_count() as usize;
         self.of_node.iter().map(of_node).sum()
     }
 
     /// The numbers of each node's tasks, by local id.
-    pub fn tasks_by_node(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn tasks_by_node(&self) -> Vec<Vec<u32>> {
         let mut nodes = vec![Vec::new(); self.node_count() as usize];
         for (id, place) in (0..).zip(self.across.places()) {
             nodes[place.node as usize].push(id);

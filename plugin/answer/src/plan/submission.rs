@@ -11,7 +11,7 @@ use crate::question::{DefaultSource, Question};
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.
 pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
-    let is_inside = args.job.is_some() || args.standing.job.is_some();
+    let is_inside = args.job.is_some() || args.context.job.is_some();
     let (program, words) = args.line_words()?;
     let why = match () {
         () if args.only_job || !is_inside && uses_controller(args) => {
@@ -64,7 +64,7 @@ impl Question {
     }
 
     /// Whether a new job may get more cores than it requests. Where no cluster is known, jobs get cores.
-    pub fn jobs_may_get_more(&self, words: &Words) -> bool {
+    pub(crate) fn jobs_may_get_more(&self, words: &Words) -> bool {
         if let Some(select) = &self.select {
             let select = select.to_ascii_lowercase();
             return self.gives_whole_nodes()
@@ -104,8 +104,8 @@ impl Question {
             .map(|job| self.usable(job.cpus(), on).to_string());
         let tasks = job.and_then(|job| job.tasks_given);
         let passed = |name: &str| {
-            let mut kept = self.srun.options().iter();
-            let found = kept.rfind(|one| one.is_jobs && one.variable.as_deref() == Some(name));
+            let mut options = self.srun.options().iter();
+            let found = options.rfind(|one| one.is_jobs && one.variable.as_deref() == Some(name));
             found.map(|one| one.value.clone().unwrap_or_default())
         };
         let variable = |name: &str| match (name, &cpus) {
@@ -122,7 +122,7 @@ impl Question {
         let each = on.shape().threads.max(1);
         let used = self
             .job()
-            .and_then(|job| job.wanted.options.threads_per_core);
+            .and_then(|job| job.selection.options.threads_per_core);
         match used.filter(|used| *used < each) {
             Some(used) => cpus / each * used,
             None => cpus,

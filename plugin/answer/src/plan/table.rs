@@ -10,9 +10,9 @@ use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
 use super::cpuset::in_words;
 use super::step::{Answered, InJob, Planned, PlannedStep};
 use super::{devices, gpu_options, notes};
-use crate::columns::{Columns, write_named};
 use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
+use crate::text::{Columns, write_named};
 use crate::{Failure, Question};
 
 /// The head of the column that is left out where it makes lines too long.
@@ -36,9 +36,9 @@ pub(super) fn each_step<W: Write>(
         let Some(InJob { args, step }) = one.write_head(out, screen)? else {
             continue;
         };
-        let facts = step.facts.iter();
-        for fact in facts.filter(|fact| fact.what == "allocation") {
-            write_named(out, screen.width, fact.what, &fact.value)?;
+        let premises = step.premises.iter();
+        for premise in premises.filter(|premise| premise.what == "allocation") {
+            write_named(out, screen.width, premise.what, &premise.value)?;
         }
         write_rules(out, step)?;
         let of = Answered { args, on, step };
@@ -147,8 +147,8 @@ fn write_place(out: &mut impl Write, of: Answered<'_>, screen: Screen) -> io::Re
         let (count, tasks) = (step.node_count(), counts(step));
         writeln!(out, "nodes       {count} {all}, {tasks}")?;
     }
-    for fact in &step.facts {
-        write_named(out, screen.width, fact.what, &fact.to_string())?;
+    for premise in &step.premises {
+        write_named(out, screen.width, premise.what, &premise.to_string())?;
     }
     Ok(())
 }

@@ -6,14 +6,13 @@
 //! parsers that exist keep characters' places or none, refuse whole scripts for one line, or are
 //! many times this size.
 
-mod expansion;
 mod redirection;
 mod scan;
 mod word;
 
 use std::ops::Range;
 
-pub use scan::scan;
+pub(crate) use scan::scan;
 
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use super::{Commands, Document, Output, Simple, Unclosed, Word, line_of};
 
 /// Reads a script, or a line.
-pub fn scan(text: &[u8]) -> Commands {
+pub(crate) fn scan(text: &[u8]) -> Commands {
     let mut scanner = Scanner::new(text, 0, 0);
     while !scanner.is_at_end() {
         // A bracket too many ends nothing here.

@@ -1,10 +1,17 @@
-//! One word: its quotes, its escapes and its expansions.
+//! One word: its quotes, its escapes and its expansions. Nothing is computed; the bytes of an expansion stand in the word
+//! as they are typed.
 
 use super::scan::Scanner;
 use super::{Unclosed, Word};
 
 /// The longest number of an array's element that is looked for.
 const LONGEST_ELEMENT: usize = 200;
+
+/// The longest arithmetic expression that is looked for, so that a file of brackets takes no time.
+const LONGEST_ARITHMETIC: usize = 1000;
+
+/// The deepest nesting that is followed; no script that people write comes near it.
+const DEEPEST: u32 = 64;
 
 /// A word while it is read.
 #[derive(Default)]
@@ -81,7 +88,7 @@ impl Scanner<'_> {
     }
 
     /// Double quotes that begin after `skip` bytes.
-    pub(super) fn double(&mut self, word: &mut Reading, skip: usize) {
+    fn double(&mut self, word: &mut Reading, skip: usize) {
         word.is_quoted = true;
         let start = self.at;
         self.at += skip;
@@ -134,7 +141,7 @@ impl Scanner<'_> {
     }
 
     /// Ends the reading: nothing after an open quote can be understood.
-    pub(super) fn never_closed(&mut self, at: usize, what: &'static str) {
+    fn never_closed(&mut self, at: usize, what: &'static str) {
         self.at = self.text.len();
         self.unclosed.get_or_insert(Unclosed { at, what });
     }
@@ -148,4 +155,174 @@ fn opens_brackets(text: &[u8]) -> bool {
         Some((last, _)) => is_pattern(last),
         None => false,
     }
+}
+
+impl Scanner<'_> {
+    /// What begins with a dollar sign; `bare` is outside of double quotes.
+    fn dollar(&mut self, word: &mut Reading, bare: bool) {
+        match self.peek_at(1) {
+            Some(b'\'') if bare => self.ansi(word),
+            Some(b'"') if bare => self.double(word, 2),
+            Some(b'(') => self.expansion(word, bare, Self::parentheses),
+            Some(b'{') => self.expansion(word, bare, Self::braces),
+            Some(b'[') => self.expansion(word, bare, Self::square),
+            Some(b'@') => {
+                // It is several words even in quotes.
+                word.may_split = true;
+                self.expansion(word, bare, |scanner| scanner.at += 2);
+            }
+            Some(byte) if byte.is_ascii_digit() || b"*#?$!-".contains(&byte) => {
+                self.expansion(word, bare, |scanner| scanner.at += 2);
+            }
+            Some(byte) if is_name(byte) => self.expansion(word, bare, Self::name),
+            _ => self.literal(word, 1),
+        }
+    }
+
+    fn backticks(&mut self, word: &mut Reading, bare: bool) {
+        self.expansion(word, bare, |scanner| {
+            let start = scanner.at;
+            scanner.at += 1;
+            while let Some(byte) = scanner.peek() {
+                scanner.at += 1 + usize::from(byte == b'\\');
+                if byte == b'`' {
+                    return;
+                }
+            }
+            scanner.never_closed(start, "a backtick");
+        });
+    }
+
+    fn expansion(&mut self, word: &mut Reading, bare: bool, skip: impl Fn(&mut Self)) {
+        let start = self.at;
+        skip(self);
+        self.at = self.at.min(self.text.len());
+        let bytes = self.text.get(start..self.at).unwrap_or_default();
+        word.text.extend(bytes);
+        word.is_computed = true;
+        word.may_split |= bare || bytes.ends_with(b"[@]}") || bytes == b"${@}";
+    }
+
+    /// `$[…]`, the old way to write arithmetic.
+    fn square(&mut self) {
+        let start = self.at;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let mut line = rest.iter().take_while(|byte| **byte != b'\n');
+        self.at += line.position(|byte| *byte == b']').unwrap_or(0) + 1;
+    }
+
+    fn name(&mut self) {
+        self.at += 1;
+        while self
+            .peek()
+            .is_some_and(|byte| is_name(byte) || byte.is_ascii_digit())
+        {
+            self.at += 1;
+        }
+    }
+
+    /// `$'…'`, with C's escapes.
+    fn ansi(&mut self, word: &mut Reading) {
+        word.is_quoted = true;
+        // Its escapes are left as they are, so its text is not what the shell makes of it.
+        word.is_computed = true;
+        let start = self.at;
+        self.at += 2;
+        while let Some(byte) = self.peek() {
+            if byte == b'\'' {
+                self.at += 1;
+                return;
+            }
+            self.literal(word, 1 + usize::from(byte == b'\\'));
+        }
+        self.never_closed(start, "a quote");
+    }
+
+    /// `$(…)` and `$((…))`.
+    fn parentheses(&mut self) {
+        let start = self.at;
+        self.at += 2;
+        if self.peek() == Some(b'(')
+            && let Some(end) = self.arithmetic(self.at + 1)
+        {
+            self.at = end;
+            return;
+        }
+        self.nested(start, "a substitution");
+    }
+
+    /// The end of an arithmetic expression whose text begins at `from`: behind its `))`. None if
+    /// what begins there is none.
+    pub(super) fn arithmetic(&self, from: usize) -> Option<usize> {
+        let mut open = 0_u32;
+        let mut bytes = self
+            .text
+            .iter()
+            .enumerate()
+            .skip(from)
+            .take(LONGEST_ARITHMETIC);
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'\\' => _ = bytes.next(),
+                b'(' => open += 1,
+                b')' if open > 0 => open -= 1,
+                b')' => return (self.text.get(at + 1) == Some(&b')')).then_some(at + 2),
+                b';' if open == 0 && !self.is_for => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Everything up to the round bracket that closes, as commands of their own.
+    pub(super) fn nested(&mut self, start: usize, what: &'static str) {
+        if self.depth == DEEPEST {
+            return self.never_closed(start, "a bracket, too deep,");
+        }
+        let mut inner = Scanner::new(self.text, self.at, self.depth + 1);
+        let is_closed = inner.list();
+        self.at = inner.at;
+        match inner.unclosed {
+            Some(inner) => self.never_closed(inner.at, inner.what),
+            None if !is_closed => self.never_closed(start, what),
+            None => {}
+        }
+    }
+
+    /// `${…}`, whose quotes and expansions may hold braces.
+    fn braces(&mut self) {
+        let start = self.at;
+        self.at += 2;
+        let mut ignored = Reading::default();
+        let mut open = 1_u32;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'}' => {
+                    self.at += 1;
+                    open -= 1;
+                    if open == 0 {
+                        return;
+                    }
+                }
+                b'{' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b'\\' => self.at += 2,
+                b'"' => self.double(&mut ignored, 1),
+                b'`' => self.backticks(&mut ignored, true),
+                b'$' if self.depth < DEEPEST => {
+                    self.depth += 1;
+                    self.dollar(&mut ignored, false);
+                    self.depth -= 1;
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.never_closed(start, "a brace");
+    }
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
 }

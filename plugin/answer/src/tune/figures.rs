@@ -1,7 +1,7 @@
 //! The figures of one line: those of `berth plan --score`, added up over the step's nodes, and their order for a kind
 //! of program. In: a planned step. Out: [`Figures`]. Pure.
-//!
-//! What the engine plans for a line: its placement, by which lines are alike, and the variables of OpenMP that fit it.
+//! Beside them stands what the engine plans for a line: its placement, by which lines are alike, and the variables of OpenMP
+//! that fit it.
 
 use berth_placement::answer::quality::Range;
 use berth_placement::{Across, CpuSet, Node, NodeSet, Quality, Rule};
@@ -13,7 +13,7 @@ use super::line::TunedLine;
 use crate::lines::NoAnswer;
 use crate::plan::{self, Answered, Planned, PlannedStep};
 use crate::reader::Reader;
-use crate::{Unreadable, text};
+use crate::{Question, Unreadable, text};
 
 /// The figures of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -150,8 +150,15 @@ impl Goal {
 /// More tasks are not checked one by one.
 const MOST_TASKS: u32 = 4096;
 
-/// A task's CPUs, its memory, whether that is a preference, and its devices.
-type OfTask = (CpuSet, Option<NodeSet>, bool, Vec<u32>);
+/// What a task gets.
+#[derive(PartialEq, Eq)]
+struct TaskPlacement {
+    cpus: CpuSet,
+    memory: Option<NodeSet>,
+    /// Whether the memory is a preference.
+    prefers: bool,
+    devices: Vec<u32>,
+}
 
 /// What each task gets, and whatever else the program may notice.
 #[derive(PartialEq, Eq)]
@@ -160,7 +167,7 @@ pub(super) struct Placement {
     across: Across,
     nodes: Vec<String>,
     of_node: Vec<usize>,
-    plans: Vec<Vec<OfTask>>,
+    plans: Vec<Vec<TaskPlacement>>,
 }
 
 /// Plans lines on one machine.
@@ -186,8 +193,8 @@ impl Planner<'_, '_> {
     pub(super) fn candidate(&mut self, line: &TunedLine, options: &str) -> Candidate {
         let planned = self.plan(line);
         let (line, places) = match &planned {
-            Ok((question, _, step)) => {
-                let is_set = |name: &str| question.standing.environment.contains_key(name);
+            Ok(PlannedLine { question, step, .. }) => {
+                let is_set = |name: &str| question.context.environment.contains_key(name);
                 let variables = threads(line, self.on, step).unwrap_or_default();
                 line.with_variables(variables, is_set)
             }
@@ -222,7 +229,11 @@ impl Planner<'_, '_> {
         let is_near = question.effective_near().is_none()
             || step.plans().all(|(_, plan)| plan.near.is_some());
         match is_near && step.plans().all(|(_, plan)| is_served(plan)) {
-            true => Ok((question, notes, step)),
+            true => Ok(PlannedLine {
+                question,
+                notes,
+                step,
+            }),
             false => Err(NoAnswer::Refused(notes.join("; "))),
         }
     }
@@ -241,7 +252,7 @@ impl Planner<'_, '_> {
         };
         match planned {
             _ if !self.is_planned => {}
-            Ok((_, notes, step)) => {
+            Ok(PlannedLine { notes, step, .. }) => {
                 new.notes = notes;
                 new.figures = Figures::of(&step, self.on);
                 new.cpus = cpus(&step);
@@ -254,7 +265,12 @@ impl Planner<'_, '_> {
     }
 }
 
-type PlannedLine = (crate::question::Question, Vec<String>, PlannedStep);
+/// A line with its plan, and the notes to the user.
+struct PlannedLine {
+    question: Question,
+    notes: Vec<String>,
+    step: PlannedStep,
+}
 
 impl Placement {
     fn of(line: &TunedLine, step: &PlannedStep) -> Self {
@@ -269,13 +285,15 @@ impl Placement {
     }
 }
 
-fn of_tasks(planned: &Planned) -> Vec<OfTask> {
+fn of_tasks(planned: &Planned) -> Vec<TaskPlacement> {
     let plan = &planned.plan;
     let near = |task| plan.near.iter().flat_map(move |near| near.devices(task));
     let tasks = plan.tasks.iter().enumerate();
-    let of_task = tasks.map(|(at, task)| {
-        let cpus = own(planned, &task.cpus);
-        (cpus, task.mems.clone(), task.prefer, near(at).collect())
+    let of_task = tasks.map(|(at, task)| TaskPlacement {
+        cpus: own(planned, &task.cpus),
+        memory: task.mems.clone(),
+        prefers: task.prefer,
+        devices: near(at).collect(),
     });
     of_task.collect()
 }

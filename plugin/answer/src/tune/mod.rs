@@ -7,9 +7,6 @@ mod options;
 mod result;
 mod statistics;
 mod table;
-mod verdict;
-
-use berth_placement::{DeviceKind, Node, ObjectKind};
 
 use crate::lines::NoAnswer;
 use crate::reader::Reader;
@@ -20,9 +17,8 @@ use options::About;
 pub use figures::Goal;
 pub use line::TunedLine;
 pub use result::{document, svg};
-pub use statistics::{Metric, Series, is_look};
+pub use statistics::{Metric, Series, Verdict, is_look, verdict};
 pub use table::{Runs, dry_run, measured};
-pub use verdict::{Verdict, verdict};
 
 /// What is tuned.
 pub struct Request<'a> {
@@ -82,7 +78,7 @@ pub fn candidates(request: &Request<'_>, world: &dyn World) -> Result<Candidates
     question.typed.near = "gpu".parse().ok();
     let on = plan::node(&question, world)?;
     let tried = match request.only.is_empty() {
-        true => options::options(&about(&today, &on)),
+        true => options::options(&About::of(&today, &on)),
         false => request.only.to_vec(),
     };
     let mut found = Candidates {
@@ -101,31 +97,6 @@ pub fn candidates(request: &Request<'_>, world: &dyn World) -> Result<Candidates
         found.add(planner.candidate(&line, options));
     }
     Ok(found)
-}
-
-/// What decides about the options to try.
-fn about(today: &TunedLine, on: &Node) -> About {
-    let machine = on.machine();
-    let devices = machine.map_or(&[][..], |machine| machine.devices());
-    let objects = |kind| machine.map_or_else(Vec::new, |machine| machine.objects(kind));
-    // The machine itself is no level, nor is one with the objects of another.
-    let mut levels = vec![ObjectKind::L3, ObjectKind::Numa];
-    levels.retain(|level| objects(*level).len() > 1);
-    levels.dedup_by(|one, other| objects(*one) == objects(*other));
-    let per_core = match on.counts_cores() {
-        true => 1,
-        false => on.shape().threads.max(1),
-    };
-    About {
-        each: today
-            .value("cpus-per-task")
-            .and_then(|each| each.parse().ok()),
-        threads: per_core,
-        levels,
-        order: today.value("distribution").map(String::from),
-        has_threads: today.has("hint") || today.has("threads-per-core"),
-        has_gpus: devices.iter().any(|device| device.kind == DeviceKind::Gpu),
-    }
 }
 
 impl Candidates {

@@ -1,24 +1,53 @@
 //! The options that are worth a run. In: what matters of the line and the machine. Out: texts of options. Pure:
 //! nothing is planned here; the engine says which of them give the same, and which do not fit.
 
-use berth_placement::ObjectKind;
 use berth_placement::request::mapping::level_word;
+use berth_placement::{DeviceKind, Node, ObjectKind};
+
+use super::line::TunedLine;
 
 /// What matters of a line and a machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     /// `-c`, if it is given.
-    pub each: Option<u32>,
+    each: Option<u32>,
     /// The hardware threads of a core.
-    pub threads: u32,
+    threads: u32,
     /// The machine's own levels for `--map-by`.
-    pub levels: Vec<ObjectKind>,
+    levels: Vec<ObjectKind>,
     /// `-m` of the line.
-    pub order: Option<String>,
+    order: Option<String>,
     /// The line says itself which hardware threads are used.
-    pub has_threads: bool,
+    has_threads: bool,
     /// The machine has GPUs.
-    pub has_gpus: bool,
+    has_gpus: bool,
+}
+
+impl About {
+    /// What decides about the options to try.
+    pub(super) fn of(today: &TunedLine, on: &Node) -> Self {
+        let machine = on.machine();
+        let devices = machine.map_or(&[][..], |machine| machine.devices());
+        let objects = |kind| machine.map_or_else(Vec::new, |machine| machine.objects(kind));
+        // The machine itself is no level, nor is one with the objects of another.
+        let mut levels = vec![ObjectKind::L3, ObjectKind::Numa];
+        levels.retain(|level| objects(*level).len() > 1);
+        levels.dedup_by(|one, other| objects(*one) == objects(*other));
+        let per_core = match on.counts_cores() {
+            true => 1,
+            false => on.shape().threads.max(1),
+        };
+        Self {
+            each: today
+                .value("cpus-per-task")
+                .and_then(|each| each.parse().ok()),
+            threads: per_core,
+            levels,
+            order: today.value("distribution").map(String::from),
+            has_threads: today.has("hint") || today.has("threads-per-core"),
+            has_gpus: devices.iter().any(|device| device.kind == DeviceKind::Gpu),
+        }
+    }
 }
 
 /// The options to try; the first are none.

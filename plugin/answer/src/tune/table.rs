@@ -7,8 +7,7 @@ use berth_placement::counted;
 
 use super::figures::Figures;
 use super::{Candidate, Candidates, Metric, Series, Verdict};
-use crate::columns::{write_named, write_table};
-use crate::text::one_line;
+use crate::text::{one_line, write_named, write_table};
 
 /// The heads of the figures.
 const FIGURES: [&str; 6] = ["CPUs", "shared", "span NUMA", "span L3", "per NUMA", "idle"];

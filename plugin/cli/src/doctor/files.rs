@@ -1,7 +1,10 @@
 //! The checks of the files in a node's state directory.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
+use std::time::SystemTime;
 
 use berth_host::key::Key;
 use berth_host::ledger::Entry;
@@ -11,12 +14,18 @@ use berth_host::trust::ReadError;
 use berth_host::{OnlineCpus, StateDir, key as keys, ledger as steps, machine_file, site_file};
 use berth_placement::{Machine, counted, either};
 use berth_site::Announcement;
-use nix::sys::statfs::statfs;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::unistd::{AccessFlags, Uid, access};
 
 use super::Checks;
 use super::Verdict::{self, Note, Ok as Well, Wrong};
 use crate::site_files::{self, SiteFile};
+
+/// The switch-off file's name in the state directory.
+const OFF: &str = "off";
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
 
 /// Whether the directory belongs to root alone.
 pub(super) fn state(checks: &mut Checks, dir: &StateDir) {
@@ -169,7 +178,8 @@ fn service(checks: &mut Checks, dir: &StateDir, entries: &[Entry]) -> (Verdict, 
 pub(super) fn check_site_file<T>(
     checks: &mut Checks,
     what: &'static str,
-    (file, stamp): (&SiteFile<T>, &str),
+    file: &SiteFile<T>,
+    stamp: &str,
     in_force: String,
 ) {
     let (verdict, text) = match &file.found {
@@ -208,7 +218,7 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         Err(why) => return checks.add(Wrong, "counters", why.to_string(), path),
     };
     let count = |count| metrics.get(count);
-    let told = format!(
+    let counts = format!(
         "{} {}, {} bound, {} unbound ({} while switched off, {} by a failed --binding), {} refused, {}",
         count(Count::Launches),
         either(&count(Count::Launches), "launch", "launches"),
@@ -227,7 +237,7 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
         0 => Well,
         _ => Note,
     };
-    checks.add(verdict, "counters", told + &unconfined, path);
+    checks.add(verdict, "counters", counts + &unconfined, path);
 }
 
 /// Checks the file of cpusets that slurmd's settings name; without one there is nothing to check.
@@ -240,12 +250,65 @@ pub(super) fn cpusets(checks: &mut Checks, words: &Announcement) {
         counted(words.static_cpusets.len(), "static cpuset"),
         counted(words.partition_cpusets.len(), "partition"),
     );
-    check_site_file(checks, "cpusets", (&file, &words.cpusets_stamp), in_force);
+    check_site_file(checks, "cpusets", &file, &words.cpusets_stamp, in_force);
+}
+
+/// Checks the administrator's switch-off file: whether it is there, how long it will last, and whether one was put where
+/// nobody looks.
+pub(super) fn switch(checks: &mut Checks, base: &Path) {
+    let off = base.join(OFF);
+    let (verdict, text) = match fs::symlink_metadata(&off) {
+        Ok(found) => {
+            let age = found.modified().ok().map(age).unwrap_or_default();
+            let (off, lifetime) = (off.display(), lifetime(base));
+            let text = format!(
+                "the file {off} switches berth off{age}; remove it to switch berth on again{lifetime}"
+            );
+            (Note, text)
+        }
+        Err(_) => (Well, "berth is not switched off".into()),
+    };
+    checks.add(verdict, "switch", text, off.display());
+    let usual = Path::new(DEFAULT_BASE).join(OFF);
+    if usual != off && usual.exists() {
+        let (usual, off) = (usual.display(), off.display());
+        let text =
+            format!("the file {usual} does nothing for this node: its slurmd looks for {off}");
+        checks.add(Note, "switch", text, usual);
+    }
+}
+
+/// A file in memory is gone after a reboot, and berth is on again.
+fn lifetime(base: &Path) -> &'static str {
+    let is_in_memory = statfs(base).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
+    match is_in_memory {
+        true => {
+            "; it is in memory (tmpfs), so a reboot of the node removes it and switches berth on: \
+             to keep berth off, write TaskPlugin=task/affinity into slurm.conf"
+        }
+        false => "; it stays over reboots",
+    }
+}
+
+/// ` since 3 days`; empty if the clock has been set back.
+fn age(since: SystemTime) -> String {
+    let Ok(age) = SystemTime::now().duration_since(since) else {
+        return String::new();
+    };
+    let (count, unit) = match age.as_secs() {
+        seconds @ ..MINUTE => (seconds, "seconds"),
+        seconds @ ..HOUR => (seconds / MINUTE, "minutes"),
+        seconds @ ..DAY => (seconds / HOUR, "hours"),
+        seconds => (seconds / DAY, "days"),
+    };
+    format!(" (for {count} {unit})")
 }
 
 #[cfg(test)]
 mod tests {
-    use nix::sys::statfs::{NFS_SUPER_MAGIC, TMPFS_MAGIC};
+    use std::time::Duration;
+
+    use nix::sys::statfs::NFS_SUPER_MAGIC;
 
     use super::*;
 
@@ -259,5 +322,14 @@ mod tests {
         ] {
             assert_eq!(network_of(magic), expected, "{magic:x}");
         }
+    }
+
+    #[test]
+    fn ages_in_words() {
+        let ago = |seconds| age(SystemTime::now() - Duration::from_secs(seconds));
+        assert_eq!(ago(3 * DAY + HOUR), " (for 3 days)");
+        assert_eq!(ago(2 * HOUR + 5), " (for 2 hours)");
+        assert_eq!(ago(61), " (for 1 minutes)");
+        assert_eq!(age(SystemTime::now() + Duration::from_secs(9)), "");
     }
 }

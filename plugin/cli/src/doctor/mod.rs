@@ -2,21 +2,17 @@
 //! question in any ticket. It compares slurmd's announcement with the present state, and names with
 //! each line the file, process or key that it looked at.
 
-mod access;
 mod files;
-mod full;
 mod node;
 mod partitions;
 mod pools;
-mod reserved;
-mod switch;
 
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_answer::columns::write_rows;
 use berth_answer::json;
+use berth_answer::text::write_rows;
 use berth_discover::{Source, discover};
 use berth_placement::Machine;
 use serde::Serialize;

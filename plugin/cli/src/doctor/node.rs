@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use berth_host::{StateDir, announcement};
-use berth_placement::Machine;
+use berth_placement::controller::select::Specialised;
+use berth_placement::{CpuSet, Machine, SocketKind};
 use berth_site::Announcement;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, access, files, partitions, pools, reserved, switch};
+use super::{Check, Checks, files, partitions, pools};
 use crate::slurmd::{self, SlurmdStatus};
 use crate::world::cluster::of_this_node;
 
@@ -23,7 +24,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
         }
     };
     files::state(&mut checks, &dir);
-    switch::check(&mut checks, base);
+    files::switch(&mut checks, base);
     let path = dir.path().join(announcement::NAME);
     let path = path.display().to_string();
     let words = announcement::read(&dir);
@@ -36,8 +37,8 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             files::cpusets(&mut checks, words);
             let (site, config) = (pools::check(&mut checks, &dir, words), of_this_node());
             partitions::check(&mut checks, words, config.as_deref());
-            access::check(&mut checks, site.as_ref(), config.as_deref());
-            reserved::check(&mut checks, words, machine);
+            pools::access(&mut checks, site.as_ref(), config.as_deref());
+            reserved(&mut checks, words, machine);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);
             }
@@ -184,9 +185,94 @@ fn settings(checks: &mut Checks, words: &Announcement, path: &str) {
     if words.is_task_plugin {
         checks.add(Well, "settings", &words.settings, path);
     }
-    let told = words.complaints.iter().map(|why| (Wrong, "complaint", why));
+    let complaints = words.complaints.iter().map(|why| (Wrong, "complaint", why));
     let doubts = words.warnings.iter().map(|why| (Note, "warning", why));
-    for (verdict, what, why) in told.chain(doubts) {
+    for (verdict, what, why) in complaints.chain(doubts) {
         checks.add(verdict, what, why, path);
+    }
+}
+
+/// Compares what the site and other software keep free here with what slurm.conf says of this node: slurmctld gives away
+/// what `CpuSpecList=` does not name. Without a
+/// slurm.conf that this user may read, or without the machine, there is nothing to compare.
+fn reserved(checks: &mut Checks, words: &Announcement, machine: Option<&Machine>) {
+    let Some(machine) = machine else {
+        return;
+    };
+    let rules = words.site_rules().unwrap_or_default();
+    let mut free = rules.reserved();
+    free.insert_all(machine.held());
+    let free = free.intersection(machine.cpus());
+    let Some(conf) = of_this_node().filter(|_| !free.is_empty()) else {
+        return;
+    };
+    let Some(node) = conf.node(&checks.node) else {
+        return;
+    };
+    let special = &node.specialised;
+    match advice(&free, special, machine, rules.socket()) {
+        None => {
+            let text = format!("CPUs {free}, which CpuSpecList= of slurm.conf names too");
+            checks.add(Well, "reserved", text, "slurm.conf");
+        }
+        Some(why) => checks.add(Note, "reserved", why, "slurm.conf"),
+    }
+}
+
+/// What slurmctld may give away of the CPUs that are kept free, and what to do.
+fn advice(
+    free: &CpuSet,
+    special: &Specialised,
+    machine: &Machine,
+    kind: SocketKind,
+) -> Option<String> {
+    let named = match special {
+        Specialised::None => CpuSet::new(),
+        Specialised::Count(cores) => {
+            return Some(format!(
+                "CPUs {free} are kept free here, and CoreSpecCount={cores} of slurm.conf lets Slurm choose \
+                 others; write CpuSpecList= with these CPUs, by Slurm's numbers"
+            ));
+        }
+        Specialised::Cores(cores) => {
+            let all = machine.sockets(kind).into_iter().flatten();
+            let named = (0..).zip(all).filter(|(at, _)| cores.contains(*at));
+            let pus = named.flat_map(|(_, core)| machine.pus_of(core).iter().copied());
+            pus.collect()
+        }
+    };
+    let given = free.difference(&named);
+    (!given.is_empty()).then(|| {
+        format!(
+            "CPUs {given} are kept free here, and slurmctld may give them to jobs, which then run on fewer \
+             CPUs than Slurm counts; name them in CpuSpecList= of slurm.conf, by Slurm's numbers"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::Numbering;
+    use berth_placement::controller::select::CoreSet;
+
+    use super::*;
+
+    #[test]
+    fn what_slurmctld_may_give_away_is_noted() {
+        // Cores 0 and 1 have CPUs 0,4 and 1,5.
+        let machine = Machine::regular(1, 4, 2, Numbering::ThreadsLast).unwrap();
+        let note = |free: &str, special| {
+            let free = CpuSet::from_list(free).unwrap();
+            advice(&free, &special, &machine, SocketKind::Package)
+        };
+        let cores = |count| Specialised::Cores(CoreSet::first(count));
+        assert_eq!(note("0,4", cores(1)), None);
+        assert_eq!(note("0", cores(1)), None);
+        let some = note("0-1,4-5", cores(1)).unwrap();
+        assert!(some.starts_with("CPUs 1,5 are kept free"), "{some}");
+        let all = note("0", Specialised::None).unwrap();
+        assert!(all.starts_with("CPUs 0 are kept free"), "{all}");
+        let counted = note("0", Specialised::Count(1)).unwrap();
+        assert!(counted.contains("CoreSpecCount=1"), "{counted}");
     }
 }

@@ -9,7 +9,7 @@ use berth_site::Announcement;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Checks, full};
+use super::{Checks, pools};
 
 const WHAT: &str = "pools";
 
@@ -19,11 +19,11 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&C
         .ok()
         .and_then(|mounts| Place::of(words.pid, &mounts).ok());
     let is_v1 = place.is_some_and(|place| place.version == Version::V1);
-    check_with(checks, words, (config, is_v1));
+    check_with(checks, words, config, is_v1);
 }
 
 /// `is_v1`: this node's jobs are in cgroups of version 1, where niceness takes the place of weights.
-fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Option<&Config>, bool)) {
+fn check_with(checks: &mut Checks, words: &Announcement, config: Option<&Config>, is_v1: bool) {
     // A dynamic node is in no slurm.conf, so its partitions are not known from there.
     let knows = |config: &&Config| !words.pools.is_empty() && config.node(&checks.node).is_some();
     let Some(config) = config.filter(knows) else {
@@ -35,10 +35,10 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     let mut doubts = sharing(words, &here);
     doubts.extend(preemption(config));
     doubts.extend(gangs(config));
-    let beyond = |pool| full::beyond(words, pool, &here);
+    let beyond = |pool| pools::beyond(words, pool, &here);
     doubts.extend(words.pools.iter().filter_map(beyond));
     doubts.extend(crowded(words, &here));
-    doubts.extend(full::behind(words, &here));
+    doubts.extend(pools::behind(words, &here));
     doubts.extend(
         config
             .node(&checks.node)
@@ -61,7 +61,7 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
 fn missing(words: &Announcement, config: &Config, here: &[OnNode<'_>]) -> Vec<String> {
     let named = words.pools.iter().filter(|pool| !pool.partition.is_empty());
     let absent = named.filter(|pool| !here.iter().any(|one| one.name == pool.partition));
-    let told = absent.map(|pool| {
+    let texts = absent.map(|pool| {
         let (name, partition) = (&pool.name, &pool.partition);
         let why = match config.has_partition(partition) {
             true => "does not have this node",
@@ -72,7 +72,7 @@ fn missing(words: &Announcement, config: &Config, here: &[OnNode<'_>]) -> Vec<St
              slurm.conf"
         )
     });
-    told.collect()
+    texts.collect()
 }
 
 /// A partition whose own jobs share cores: then neither a pool's weight nor that of a normal job is what it is
@@ -219,9 +219,9 @@ mod tests {
             ..SiteRules::default()
         });
         let mut checks = Checks::new("n1");
-        check_with(&mut checks, &words, (Some(&config), true));
-        let told = checks.all.into_iter();
-        told.map(|check| format!("{:?}: {}", check.verdict, check.text))
+        check_with(&mut checks, &words, Some(&config), true);
+        let all = checks.all.into_iter();
+        all.map(|check| format!("{:?}: {}", check.verdict, check.text))
             .collect()
     }
 
@@ -282,19 +282,19 @@ mod tests {
     fn jobs_of_one_partition_share_no_core() {
         for (word, jobs) in [("FORCE", 4), ("FORCE:2", 2)] {
             let pools = CONF.replace("force:1", word);
-            let told = format!(
+            let expected = format!(
                 "Wrong: OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition multi8 share a core, so the pool pool of \
                  multi8 does not give"
             );
-            one(&pools, &[("multi8", 4)], &told);
+            one(&pools, &[("multi8", 4)], &expected);
             let normal = CONF.replace(
                 "Nodes=n[1-2] OverSubscribe=FORCE:1",
                 &format!("Nodes=ALL OverSubscribe={word}"),
             );
-            let told = format!(
+            let expected = format!(
                 "Wrong: OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition normal share a core"
             );
-            one(&normal, &[("multi8", 4)], &told);
+            one(&normal, &[("multi8", 4)], &expected);
         }
     }
 
@@ -350,9 +350,9 @@ mod tests {
     #[test]
     fn what_takes_a_pools_cpus_away_is_noted() {
         for (mode, is_noted) in [("GANG", true), ("suspend,gang", true), ("SUSPEND", false)] {
-            let told = complaints(&format!("{CONF}PreemptMode={mode}\n"), &[("multi4", 4)]);
+            let found = complaints(&format!("{CONF}PreemptMode={mode}\n"), &[("multi4", 4)]);
             let expected = format!("Note: PreemptMode={mode} suspends normal jobs");
-            assert_eq!(told[0].starts_with(&expected), is_noted, "{told:?}");
+            assert_eq!(found[0].starts_with(&expected), is_noted, "{found:?}");
         }
         one(
             &format!("{CONF}JobAcctGatherType=jobacct_gather/cgroup\n"),

@@ -11,7 +11,8 @@ use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
 
 use super::job_cache::JobCache;
 use crate::args::{EnvArgs, EnvMode, JobName};
-use crate::world::scontrol::{self, Deadline, Job, Part, gres};
+use crate::world::job_record::{Job, Part, read_gres};
+use crate::world::slurm_commands::{self, Deadline};
 use crate::{Failure, world};
 
 /// Finds everything out.
@@ -82,9 +83,7 @@ fn job(
 
 /// This node's name: slurmd's variable, else the node of this host that berth serves, else the host's.
 fn here_name() -> String {
-    let given = std::env::var("SLURMD_NODENAME").ok();
-    let served = || world::node().map(|node| node.name.clone());
-    given.or_else(served).unwrap_or_else(|| {
+    world::job::node_name(world::node().as_deref()).unwrap_or_else(|| {
         let host = nix::unistd::gethostname().unwrap_or_default();
         let host = host.to_string_lossy().into_owned();
         host.split('.').next().unwrap_or_default().to_owned()
@@ -92,7 +91,7 @@ fn here_name() -> String {
 }
 
 fn query(name: JobName, by: &Deadline) -> Result<Job, Failure> {
-    let found = scontrol::jobs(&name.to_string(), by);
+    let found = slurm_commands::jobs(&name.to_string(), by);
     let found = found.map_err(|why| {
         format!(
             "slurmctld has not told about job {name}: {why}; see whether `scontrol show job \
@@ -138,7 +137,7 @@ fn threads(
         true => HashMap::new(),
         false => {
             let lists: Vec<_> = job.parts.iter().map(|part| part.nodes.as_str()).collect();
-            let requested = scontrol::threads(&lists.join(","), by);
+            let requested = slurm_commands::threads(&lists.join(","), by);
             requested
                 .map_err(|why| format!("slurmctld has not told about the job's nodes: {why}"))?
         }
@@ -158,7 +157,7 @@ fn other(name: String, part: &Part, task_count: Option<u32>, threads: Option<u32
             .map(|count| cores_of(&of_part, count))
             .unwrap_or_default(),
         memory: Some(part.memory.saturating_mul(MIB)).filter(|bytes| *bytes > 0),
-        gres: gres::read(&part.gres),
+        gres: read_gres(&part.gres),
         ..Host::default()
     }
 }
@@ -257,7 +256,7 @@ impl Host {
 
 /// The number of tasks on each host, where slurmctld's numbers leave no choice: the tasks of each node
 /// are given, or those of the job's only node, or the CPUs of every node are full of tasks.
-pub(super) fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
+fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
     let unknown = || vec![None; cpu_counts.len()];
     let Some(tasks) = job.tasks else {
         return unknown();
@@ -292,7 +291,7 @@ pub(super) fn task_counts(job: &Job, cpu_counts: &[usize]) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::task_counts;
-    use crate::world::scontrol::Job;
+    use crate::world::job_record::Job;
 
     #[test]
     fn tasks_of_each_host_where_slurm_tells_them() {

@@ -7,7 +7,7 @@ use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 
 use crate::say;
-use crate::world::scontrol::Job;
+use crate::world::job_record::Job;
 use crate::world::state;
 
 /// The form of the answer; another one is not read.
@@ -68,11 +68,11 @@ impl JobCache {
             job: job.clone(),
         };
         let text = serde_json::to_vec(&answer).map_err(|why| why.to_string());
-        let kept = self.dir.as_ref().map_err(String::clone).and_then(|dir| {
+        let written = self.dir.as_ref().map_err(String::clone).and_then(|dir| {
             let put = job_files::put(dir, (job.id, Kind::Answer), job.uid, &text?);
             put.map_err(|why| why.to_string())
         });
-        if let Err(why) = kept {
+        if let Err(why) = written {
             say::note(&format!(
                 "slurmctld's answer is not kept for the epilog: {why}"
             ));

@@ -1,7 +1,6 @@
 //! `berth env`: facts about a job's resources as statements for a shell, for prologs, epilogs and
 //! scripts. Everything is found out before anything is printed: without an answer stdout stays empty.
 
-mod form;
 mod gather;
 mod job_cache;
 #[cfg(test)]
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &EnvArgs) -> Result<ExitCode, Failure> {
     let host = host(args, &facts)?;
     let text = match args.format {
         EnvFormat::Json => statements::json(args.mode(), &facts, host)?,
-        _ => form::text(args.format, &statements::of(args.mode(), &facts, host)),
+        _ => statements::in_shell(args.format, &statements::of(args.mode(), &facts, host)),
     };
     if text.contains('\u{fffd}') {
         say::note("bytes that are no UTF-8 text are printed as U+FFFD");

@@ -5,8 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::form;
-use super::statements::Statement;
+use super::statements::{Statement, in_shell};
 use crate::args::EnvFormat;
 
 const TEXTS: usize = 400;
@@ -135,7 +134,7 @@ fn ended(texts: &[String]) -> Vec<u8> {
 #[test]
 fn bash_reads_back_every_text() {
     let texts = texts();
-    let file = form::text(EnvFormat::Bash, &statements(&texts));
+    let file = in_shell(EnvFormat::Bash, &statements(&texts));
     let script = "eval \"$(cat ../file)\"; printf '%s\\0' \"${MANY[@]}\" \"$ONE\" \"$EMPTY\"";
     let expected = [texts.clone(), vec![texts.concat(), String::new()]].concat();
     let found = run(&["bash", "-c", script], "", &[("file", &file)]);
@@ -144,7 +143,7 @@ fn bash_reads_back_every_text() {
     let typed = format!("{script}\nexit 0\n");
     let interactive = ["bash", "--norc", "-i"];
     let plain: Vec<_> = texts.iter().take(200).cloned().collect();
-    let file = form::text(EnvFormat::Bash, &statements(&plain));
+    let file = in_shell(EnvFormat::Bash, &statements(&plain));
     let expected = [plain.clone(), vec![plain.concat(), String::new()]].concat();
     assert!(run(&interactive, &typed, &[("file", &file)]) == ended(&expected));
 }
@@ -152,7 +151,7 @@ fn bash_reads_back_every_text() {
 #[test]
 fn the_posix_shells_read_back_every_text() {
     let texts = texts();
-    let file = form::text(EnvFormat::Sh, &statements(&texts));
+    let file = in_shell(EnvFormat::Sh, &statements(&texts));
     let names: Vec<_> = (0..texts.len())
         .map(|at| format!("\"$MANY_{at}\""))
         .collect();
@@ -198,7 +197,7 @@ fn the_c_shell_reads_back_every_text() {
     ] {
         // A line of it holds less than bash's.
         for texts in texts.chunks(50) {
-            let file = form::text(EnvFormat::Csh, &statements(texts));
+            let file = in_shell(EnvFormat::Csh, &statements(texts));
             let print = |name: String| format!("printf '%s\\0' ${name}:q\n");
             let names = (0..texts.len()).map(|at| format!("MANY_{at}"));
             let prints: String = names.chain(["ONE".into()]).map(print).collect();
@@ -215,7 +214,7 @@ fn the_c_shell_reads_back_every_text() {
     }
     // With line breaks `eval` still runs nothing of a text.
     for texts in all.chunks(50) {
-        let file = form::text(EnvFormat::Csh, &statements(texts));
+        let file = in_shell(EnvFormat::Csh, &statements(texts));
         run(
             &[csh, "-f", "-s"],
             "eval \"`cat ../file`\"\n",

@@ -1,4 +1,5 @@
-//! The statements of each mode: which variables there are, their names and their order. The JSON document has the
+//! The statements of each mode: which variables there are, their names and their order, and the forms of the shells. Any
+//! text is quoted so that a shell reads exactly that text back, and nothing of it is a command. The JSON document has the
 //! same values.
 
 use berth_answer::text;
@@ -6,9 +7,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::gather::{Facts, Host};
-use crate::Failure;
-use crate::args::EnvMode;
-use crate::world::scontrol::gres;
+use crate::args::{EnvFormat, EnvMode};
+use crate::world::job_record::gres_text;
+use crate::{Failure, say};
 
 /// A statement in no shell's words yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ fn of_host(host: &Host) -> [(&'static str, Value); 11] {
         ("SWAPLIMIT", number(host.swap_limit)),
         ("GPU", numbers("gpu")),
         ("NIC", numbers("nic")),
-        ("GRES", gres::text(&host.gres).into()),
+        ("GRES", gres_text(&host.gres).into()),
     ]
 }
 
@@ -183,4 +184,58 @@ fn fields(all: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, V
         ),
     };
     all.into_iter().map(field).collect()
+}
+
+/// The statements in the form of a shell.
+pub(super) fn in_shell(format: EnvFormat, statements: &[Statement]) -> String {
+    let mut text = String::new();
+    for statement in statements {
+        match statement {
+            Statement::Array(name, values) if format == EnvFormat::Bash => {
+                let quoted: Vec<_> = values.iter().map(|value| sh(value)).collect();
+                text += &format!("{name}=({})\n", quoted.join(" "));
+            }
+            // Each value has a name of its own, with its number from 0.
+            Statement::Array(name, values) => {
+                for (at, value) in values.iter().enumerate() {
+                    text += &scalar(format, &format!("{name}_{at}"), value);
+                }
+            }
+            Statement::Scalar(name, value) => text += &scalar(format, name, value),
+            Statement::Echo(line) => {
+                text += &match format {
+                    EnvFormat::Csh => format!("echo {};\n", csh(line)),
+                    EnvFormat::Taskprolog => format!("print {line}\n"),
+                    _ => format!("echo {}\n", sh(line)),
+                }
+            }
+        }
+    }
+    text
+}
+
+/// A value. `eval` of a command's output joins its lines in csh, so each ends with a semicolon there. Slurm takes the rest
+/// of a TaskProlog's line as it is, so a line break in a value cannot be passed on.
+fn scalar(format: EnvFormat, name: &str, value: &str) -> String {
+    match format {
+        EnvFormat::Csh => format!("set {name} = {};\n", csh(value)),
+        EnvFormat::Taskprolog => {
+            if value.contains('\n') {
+                say::note(&format!("the line breaks in {name} are printed as blanks"));
+            }
+            format!("export {name}={}\n", value.replace('\n', " "))
+        }
+        _ => format!("{name}={}\n", sh(value)),
+    }
+}
+
+/// For sh and bash: everything within single quotes is text, but a single quote.
+fn sh(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// For csh and tcsh, which also find history and the end of a line within single quotes.
+fn csh(text: &str) -> String {
+    let text = text.replace('\'', r"'\''").replace('!', r"\!");
+    format!("'{}'", text.replace('\n', "\\\n"))
 }

@@ -183,7 +183,7 @@ const MOST_FOLDERS: usize = 64;
 
 /// A meeting that this task has opened. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Meeting {
+struct Meeting {
     listener: UnixListener,
     _folder: Folder,
 }
@@ -194,7 +194,7 @@ struct Folder(PathBuf);
 
 impl Meeting {
     /// Opens it under the first folder where that can be done.
-    pub(super) fn open(name: &str) -> io::Result<Self> {
+    fn open(name: &str) -> io::Result<Self> {
         let mut failed = io::ErrorKind::NotFound.into();
         for base in bases() {
             match Self::open_in(&base, name) {
@@ -219,7 +219,7 @@ impl Meeting {
     }
 
     /// The next of our user's tasks, if one is waiting.
-    pub(super) fn accept(&self) -> Option<UnixStream> {
+    fn accept(&self) -> Option<UnixStream> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
         is_mine(&stream).then_some(stream)
@@ -242,7 +242,7 @@ impl Drop for Folder {
 
 /// Connections to what looks like the meeting, each made without waiting. Others may have filled a
 /// shared folder with entries of theirs, which are looked over until the deadline.
-pub(super) fn find(name: &str, until: Instant) -> Vec<UnixStream> {
+fn find(name: &str, until: Instant) -> Vec<UnixStream> {
     let prefix = prefix(name);
     let mut found = Vec::new();
     for base in bases() {

@@ -13,8 +13,8 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use berth_answer::columns::write_rows;
 use berth_answer::parents::Parents;
+use berth_answer::text::write_rows;
 use berth_discover::{Source, discover};
 use berth_placement::{CpuSet, counted};
 use serde::{Deserialize, Serialize};
@@ -110,12 +110,8 @@ fn merged(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     };
     let mut tasks = Vec::new();
     // What the program wrote between the lines is not ours; srun --label stands before them.
-    for line in text
-        .lines()
-        .filter(|line| line.contains("\"berth-report\""))
-    {
-        let from = line.find('{').unwrap_or_default();
-        let row: Row = serde_json::from_str(&line[from..]).map_err(|why| {
+    for json in text.lines().filter_map(json_of) {
+        let row: Row = serde_json::from_str(json).map_err(|why| {
             Unreadable(format!(
                 "a line does not have the form of berth report --format json: {why}"
             ))
@@ -132,6 +128,12 @@ fn merged(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     write_rows(&mut out, say::width(None), &rows(&tasks, true))?;
     out.flush()?;
     Ok(crate::exit_code(deviates && args.check))
+}
+
+/// The report of a task in a line of somebody's output, as `--format json` prints it.
+pub(crate) fn json_of(line: &str) -> Option<&str> {
+    let is_report = line.contains("\"berth-report\"");
+    is_report.then(|| &line[line.find('{').unwrap_or_default()..])
 }
 
 /// What the tasks of a node have.
@@ -181,7 +183,7 @@ impl Node {
     }
 
     /// Whether a task has something else than was planned.
-    pub(crate) fn deviates(&self) -> bool {
+    fn deviates(&self) -> bool {
         self.tasks.iter().any(|row| !row.as_planned)
     }
 

@@ -7,8 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_host::cgroup::{Mounts, Place, StepNow, Waiting, scopes};
 use berth_host::ledger::{self, Entry};
 
-/// The CPU time of a step's tasks in microseconds, if it is known, and its beginning in nanoseconds since the boot.
-type Part = (Option<u64>, u64);
+/// What a step has used.
+#[derive(Clone, Copy)]
+struct StepUse {
+    /// The CPU time of its tasks in microseconds, if it is known.
+    used: Option<u64>,
+    /// Its beginning in nanoseconds since the boot.
+    began: u64,
+}
 
 /// A node at a moment.
 #[derive(Debug, Default)]
@@ -27,12 +33,15 @@ impl Live {
         };
         let mut scopes = scopes::usual_scopes(&mounts, node);
         let mut names = BTreeSet::new();
-        let mut parts: BTreeMap<u32, Vec<Part>> = BTreeMap::new();
+        let mut steps: BTreeMap<u32, Vec<StepUse>> = BTreeMap::new();
         for entry in entries.iter().filter(|entry| entry.pool) {
             let place = entry.stepd.map(|stepd| Place::of(stepd.pid, &mounts));
             let now = place.and_then(|place| StepNow::of(&place.ok()?).ok());
-            let of_job = parts.entry(entry.step.job).or_default();
-            of_job.push((now.as_ref().map(|now| now.used), entry.made));
+            let of_job = steps.entry(entry.step.job).or_default();
+            of_job.push(StepUse {
+                used: now.as_ref().map(|now| now.used),
+                began: entry.made,
+            });
             if let Some(now) = now {
                 names.insert(now.job);
                 if !scopes.contains(&now.scope) {
@@ -41,10 +50,10 @@ impl Live {
             }
         }
         let now = ledger::now();
-        let delivered = parts.into_iter();
+        let delivered = steps.into_iter();
         Self {
             delivered: delivered
-                .map(|(job, parts)| (job, delivered_to(&parts, now)))
+                .map(|(job, steps)| (job, delivered_to(&steps, now)))
                 .collect(),
             others: Waiting::of(&scopes, &names),
         }
@@ -59,9 +68,9 @@ impl Live {
     }
 }
 
-fn delivered_to(parts: &[Part], now: u64) -> Option<f64> {
-    let began = parts.iter().map(|(_, began)| *began).min()?;
-    let used: u64 = parts.iter().map(|(used, _)| *used).sum::<Option<u64>>()?;
+fn delivered_to(steps: &[StepUse], now: u64) -> Option<f64> {
+    let began = steps.iter().map(|step| step.began).min()?;
+    let used: u64 = steps.iter().map(|step| step.used).sum::<Option<u64>>()?;
     let wall = now.saturating_sub(began).max(1) as f64 / 1000.0;
     Some(used as f64 / wall)
 }
@@ -79,12 +88,19 @@ mod tests {
     fn cpus_are_cpu_time_since_the_first_step_began() {
         let (begin, second) = (5_000_000_000, 1_000_000_000);
         let after = |seconds: u64| begin + seconds * second;
-        let one = [(Some(78_100_000), begin)];
+        let step = |used, began| StepUse { used, began };
+        let one = [step(Some(78_100_000), begin)];
         assert_eq!(delivered_to(&one, after(10)).map(rounded), Some(7.81));
-        let two = [(Some(4_000_000), after(5)), (Some(6_000_000), begin)];
+        let two = [
+            step(Some(4_000_000), after(5)),
+            step(Some(6_000_000), begin),
+        ];
         assert_eq!(delivered_to(&two, after(10)), Some(1.0));
         // One unknown part makes the whole unknown.
-        assert_eq!(delivered_to(&[one[0], (None, after(1))], after(10)), None);
+        assert_eq!(
+            delivered_to(&[one[0], step(None, after(1))], after(10)),
+            None
+        );
         assert_eq!(delivered_to(&[], after(10)), None);
         assert!(delivered_to(&one, begin).is_some_and(f64::is_finite));
     }

@@ -97,7 +97,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
         return Ok(out.write_all(metrics(&base, &nodes)?.as_bytes())?);
     }
     let kind = args.socket;
-    let (mut told, mut everybody) = (Vec::new(), Vec::new());
+    let (mut bound, mut public_texts) = (Vec::new(), Vec::new());
     for name in nodes {
         let dir = StateDir::new(&base, &name)?;
         if !Uid::effective().is_root() {
@@ -106,19 +106,21 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
                 |_| nothing_bound(&dir, kind),
                 |bytes| String::from_utf8_lossy(&bytes).into_owned(),
             );
-            everybody.push(format!("node={name}\n{text}"));
+            public_texts.push(format!("node={name}\n{text}"));
             continue;
         }
-        told.push(node(&dir, &name, kind, args.job)?);
+        bound.push(node(&dir, &name, kind, args.job)?);
     }
     match args.format {
-        StatusFormat::Json if !everybody.is_empty() => {
-            let nodes: Vec<_> = everybody.iter().map(|text| pairs(text)).collect();
+        StatusFormat::Json if !public_texts.is_empty() => {
+            let nodes: Vec<_> = public_texts.iter().map(|text| pairs(text)).collect();
             json::write(out, "berth-status", "nodes", &nodes)?;
         }
-        StatusFormat::Table if !everybody.is_empty() => write!(out, "{}", everybody.concat())?,
-        StatusFormat::Json => json::write(out, "berth-status", "nodes", &told)?,
-        StatusFormat::Table => told.iter().try_for_each(|node| table(out, node))?,
+        StatusFormat::Table if !public_texts.is_empty() => {
+            write!(out, "{}", public_texts.concat())?
+        }
+        StatusFormat::Json => json::write(out, "berth-status", "nodes", &bound)?,
+        StatusFormat::Table => bound.iter().try_for_each(|node| table(out, node))?,
     }
     Ok(())
 }

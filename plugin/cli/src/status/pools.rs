@@ -93,8 +93,7 @@ fn rows(node: &str, words: &Announcement, seen: Option<&PoolUse>) -> Vec<Row> {
         return Vec::new();
     };
     let row = |pool: &AnnouncedPool| {
-        let pair = (pool.name.as_str(), words.threads_of_cpu());
-        let its = seen.map(|seen| of_pool(&seen.entries, pair));
+        let its = seen.map(|seen| of_pool(&seen.entries, &pool.name, words.threads_of_cpu()));
         let running = its.as_ref().map(|its| its.running.iter());
         let jobs: Option<Vec<_>> = running
             .clone()
@@ -135,7 +134,7 @@ struct Jobs {
 }
 
 /// The jobs of a pool whose CPUs have so many hardware threads.
-fn of_pool(entries: &[Entry], (name, threads): (&str, u32)) -> Jobs {
+fn of_pool(entries: &[Entry], name: &str, threads: u32) -> Jobs {
     let is_its = |entry: &&Entry| entry.pool && entry.request == name;
     let its: Vec<Entry> = entries.iter().filter(is_its).cloned().collect();
     let count = |entry: &Entry| entry.cpus.count().div_ceil(threads as usize);
@@ -277,7 +276,7 @@ mod tests {
             ..Entry::default()
         };
         let its = |all: &[Entry]| {
-            let its = of_pool(all, ("multi8", 1));
+            let its = of_pool(all, "multi8", 1);
             (its.running, its.suspended)
         };
         let suspended = [entry(0, true), entry(1, true)];
@@ -364,7 +363,7 @@ mod tests {
         };
         words.set_rules(&counted);
         assert_eq!(words.threads_of_cpu(), 2);
-        let found = of_pool(&[entry], ("multi8", words.threads_of_cpu()));
+        let found = of_pool(&[entry], "multi8", words.threads_of_cpu());
         assert_eq!(found.running, [(0, 4)]);
         assert_eq!(Announcement::default().threads_of_cpu(), 1);
     }

@@ -3,9 +3,8 @@
 //! A measurement in a job of its own: `berth tune OPTIONS -- sbatch OPTIONS -- 'srun …'` submits the same command without
 //! sbatch's part.
 
-mod bound;
 mod folder;
-mod metric;
+mod output;
 mod rounds;
 mod step;
 
@@ -19,7 +18,7 @@ use berth_answer::{World, json};
 use regex::bytes::Regex;
 
 use crate::args::{StatusFormat, TuneArgs, TuneRequest, usage};
-use crate::world::{self, HOST};
+use crate::world::{self, HOST, slurm_commands};
 use crate::{Failure, say};
 use folder::{Folder, Record};
 use rounds::Measurement;
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         Some((folder, first, records)) => (first, Some((folder, records))),
         None => (request, None),
     };
-    let pattern = request.metric.as_deref().map(metric::pattern).transpose();
+    let pattern = request.metric.as_deref().map(output::pattern).transpose();
     let pattern = pattern.unwrap_or_else(|why| usage(&why).exit());
     let found = candidates(&request, args.dry_run)?;
     if found.runnable().next().is_none() {
@@ -117,7 +116,7 @@ fn measure(
 }
 
 fn candidates(request: &TuneRequest, is_dry: bool) -> Result<Candidates, Failure> {
-    let job = || HOST.standing(berth_answer::world::LIVE, None).job;
+    let job = || HOST.context(berth_answer::world::LIVE, None).job;
     // Elsewhere, as on a login node, the plans would be those of the wrong machine.
     let is_here = || job().is_some_and(|job| job.part.is_some());
     let request = Request {
@@ -134,7 +133,7 @@ fn candidates(request: &TuneRequest, is_dry: bool) -> Result<Candidates, Failure
 /// The time that all runs together may take.
 fn limit(args: &TuneRequest, job: u32) -> Duration {
     let limit = Duration::from_secs_f64(args.limit * 60.0);
-    match world::time_left(job) {
+    match slurm_commands::time_left(job) {
         Some(left) => limit.min(left.saturating_sub(RESERVE)),
         None => limit,
     }

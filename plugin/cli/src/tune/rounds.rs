@@ -10,9 +10,10 @@ use berth_placement::counted;
 use regex::bytes::Regex;
 
 use super::folder::{Folder, Record};
+use super::output;
 use super::step::{self, End, Signals};
-use super::{bound, metric};
-use crate::{say, world};
+use crate::say;
+use crate::world::slurm_commands;
 
 /// A run that takes longer than this times the longest one hangs.
 const HANGS: u32 = 10;
@@ -193,13 +194,13 @@ impl Measurement<'_> {
             Some(0) => {
                 self.longest = self.longest.max(time);
                 match &self.pattern {
-                    Some(pattern) => metric::value(pattern, &file).map_err(Failed::new),
+                    Some(pattern) => output::value(pattern, &file).map_err(Failed::new),
                     None => Ok(time.as_secs_f64()),
                 }
             }
             Some(code) => {
-                let last = metric::last_line(&file);
-                if world::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
+                let last = output::last_line(&file);
+                if slurm_commands::is_over(self.job).unwrap_or_else(|| last.contains(EXPIRED)) {
                     return Err("the job has ended".into());
                 }
                 Err(Failed::new(format!("exit code {code}: {last}")))
@@ -210,12 +211,12 @@ impl Measurement<'_> {
     /// Whether the tasks of a line are bound as planned.
     fn check(&mut self, at: usize) -> Result<(), Ended> {
         let planned = &self.found.all[at].cpus;
-        let Some(program) = bound::program().filter(|_| !planned.is_empty()) else {
+        let Some(program) = output::report_program().filter(|_| !planned.is_empty()) else {
             return Ok(());
         };
         self.progress(&format!("checking the binding of line {at}"));
         let (_, _, file) = self.start(at, &program, &format!("binding-line-{at}.out"), LEAST)?;
-        self.series[at].unbound = bound::difference(&file, planned);
+        self.series[at].unbound = output::difference(&file, planned);
         Ok(())
     }
 

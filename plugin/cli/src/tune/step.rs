@@ -115,10 +115,10 @@ fn start(line: &TunedLine, program: &[String], output: &File) -> io::Result<Pid>
         let mut all = line.variables.iter();
         all.any(|one| one.split_once('=').is_some_and(|(own, _)| own == name))
     };
-    let kept = std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_set));
-    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    let others = std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_set));
+    let others = others.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
     let set = set.map(String::into_bytes);
-    let variables = kept.chain(set).map(CString::new);
+    let variables = others.chain(set).map(CString::new);
     let variables = variables.collect::<Result<Vec<_>, _>>()?;
     let mut files = PosixSpawnFileActions::init()?;
     files.add_open(0, "/dev/null", OFlag::O_RDONLY, Mode::empty())?;

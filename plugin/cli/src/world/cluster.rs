@@ -12,46 +12,51 @@ use berth_answer::world::{ClusterConfig, LIVE};
 use berth_site::plugstack::PlugstackLine;
 use berth_srun::Config;
 
-use super::{child, state};
+use super::{slurm_commands, state};
 
 /// Ten thousand nodes have less.
 const MOST: u64 = 64 << 20;
 
 thread_local! {
     /// Those that were read: a file of requests asks one cluster many times.
-    static READ: RefCell<HashMap<String, ClusterConfig>> = RefCell::default();
-    /// berth's lines in their plugstack.conf.
-    static LINES: RefCell<HashMap<String, Option<Arc<PlugstackLine>>>> = RefCell::default();
+    static READ: RefCell<HashMap<String, NamedCluster>> = RefCell::default();
 }
 
-/// The cluster that `--cluster` names.
-pub(crate) fn named(text: &str) -> ClusterConfig {
+/// A cluster that `--cluster` names.
+#[derive(Clone)]
+pub(super) struct NamedCluster {
+    pub config: ClusterConfig,
+    /// berth's line in its plugstack.conf, if this user may read one.
+    pub plugstack: Option<Arc<PlugstackLine>>,
+}
+
+/// Reads it, once.
+pub(super) fn named(text: &str) -> NamedCluster {
     if let Some(known) = READ.with_borrow(|read| read.get(text).cloned()) {
         return known;
     }
-    let found = match text {
+    let config = match text {
         LIVE => shown(),
         path => of_file(Path::new(path)),
+    };
+    let found = NamedCluster {
+        plugstack: config
+            .as_ref()
+            .ok()
+            .and_then(|config| plugstack(text, config)),
+        config,
     };
     READ.with_borrow_mut(|read| read.insert(text.into(), found.clone()));
     found
 }
 
-/// berth's line in the plugstack.conf of that cluster, if this user may read one.
-pub(crate) fn plugstack(text: &str, config: &Config) -> Option<Arc<PlugstackLine>> {
-    if let Some(known) = LINES.with_borrow(|lines| lines.get(text).cloned()) {
-        return known;
-    }
+fn plugstack(text: &str, config: &Config) -> Option<Arc<PlugstackLine>> {
     let named = config.plug_stack_config.as_deref().map(Path::new);
-    let found = match text {
-        LIVE => place_shown(named, config),
-        path => Path::new(path)
-            .parent()
-            .map(|folder| state::place(named, folder)),
+    let path = match text {
+        LIVE => place_shown(named, config)?,
+        path => state::place(named, Path::new(path).parent()?),
     };
-    let found = found.and_then(|path| state::line(&path)).map(Arc::new);
-    LINES.with_borrow_mut(|lines| lines.insert(text.into(), found.clone()));
-    found
+    state::line(&path).map(Arc::new)
 }
 
 /// scontrol shows the whole path of a file that slurm.conf names. Without one it is beside slurm.conf: where slurmctld has
@@ -68,7 +73,7 @@ fn place_shown(named: Option<&Path>, config: &Config) -> Option<PathBuf> {
 
 /// The cluster of the slurmd that runs here, if this user may read its configuration.
 pub(crate) fn of_this_node() -> Option<Arc<Config>> {
-    state::confs().find_map(|path| named(path.to_str()?).ok())
+    state::confs().find_map(|path| named(path.to_str()?).config.ok())
 }
 
 fn of_file(path: &Path) -> ClusterConfig {
@@ -103,9 +108,9 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 fn shown() -> ClusterConfig {
-    let ask = |words: &[&str]| child::output("scontrol", words, MOST);
-    let (config, nodes) = (ask(&["show", "config"])?, ask(&["-o", "show", "nodes"])?);
-    let partitions = ask(&["-o", "show", "partition"])?;
+    let show = |words: &[&str]| slurm_commands::output("scontrol", words, MOST);
+    let (config, nodes) = (show(&["show", "config"])?, show(&["-o", "show", "nodes"])?);
+    let partitions = show(&["-o", "show", "partition"])?;
     let config = Config::shown(&config, &nodes, &partitions);
     config.map(Arc::new).map_err(|why| why.to_string())
 }

@@ -1,18 +1,11 @@
 //! The job in which this process runs, and its cores on this node. The kernel's cgroup is believed
 //! first, then slurmctld; SLURM_ variables are hints, because a user can set them.
-//!
-//! The node of this host that berth serves: slurmd's announcement and its machine, as every user may
-//! read them. Files that somebody else than root could have written do not count.
-
-use std::sync::Arc;
 
 use berth_answer::world::{BerthNode, GpusOfJob, OnNode, OwnJob, Part};
+use berth_host::affinity_of;
 use berth_host::job_cgroup::{self, Confined};
-use berth_host::{OnlineCpus, StateDir, affinity_of, announcement, machine_file};
-use berth_placement::Machine;
 
-use super::scontrol;
-use super::state::{self, nodes_of};
+use super::slurm_commands;
 
 /// Looks for it.
 pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
@@ -24,7 +17,7 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
     let is_one_node = number("SLURM_JOB_NUM_NODES").is_none_or(|nodes| nodes <= 1);
     let requested = match part {
         Some(_) if is_one_node => Ok(Vec::new()),
-        _ => scontrol::job(id),
+        _ => slurm_commands::job(id),
     };
     let by_slurmctld = requested.as_ref().ok().and_then(|nodes| {
         let here = |node: &&OnNode| Some(&node.name) == name.as_ref();
@@ -58,8 +51,8 @@ pub(crate) fn confined() -> Option<Confined> {
     job_cgroup::of_this_process(hinted())
 }
 
-/// This node's name.
-fn node_name(node: Option<&BerthNode>) -> Option<String> {
+/// This node's name: slurmd's variable, else the node of this host that berth serves.
+pub(crate) fn node_name(node: Option<&BerthNode>) -> Option<String> {
     let name = std::env::var("SLURMD_NODENAME").ok();
     name.or_else(|| node.map(|node| node.name.clone()))
 }
@@ -67,7 +60,7 @@ fn node_name(node: Option<&BerthNode>) -> Option<String> {
 /// The job's GPUs on this node, by slurmctld.
 pub(super) fn gpus(job: &OwnJob, node: Option<&BerthNode>) -> Result<GpusOfJob, String> {
     let requested = match job.nodes.is_empty() {
-        true => scontrol::job(job.id)?,
+        true => slurm_commands::job(job.id)?,
         false => job.nodes.clone(),
     };
     let name = node_name(node);
@@ -101,39 +94,4 @@ fn by_affinity(confined: Option<&Confined>) -> Option<(Part, String)> {
         Part::Cpus(cpus),
         "the CPUs to which this batch script is bound".into(),
     ))
-}
-
-/// Looks for it.
-pub(super) fn found_node() -> Option<BerthNode> {
-    let base = state::base(None);
-    let own = std::env::var("SLURMD_NODENAME").ok();
-    let nodes = nodes_of(&base, None);
-    let name = own.filter(|own| nodes.contains(own));
-    let name = name.or_else(|| nodes.first().cloned())?;
-    let dir = StateDir::new(&base, &name).ok()?;
-    let words = announcement::read(&dir).ok()?;
-    Some(BerthNode {
-        others: nodes.into_iter().filter(|node| *node != name).collect(),
-        rules: words.site_rules(),
-        machine: machine(&dir),
-        words,
-        name,
-    })
-}
-
-/// slurmd's machine: the whole node, also for a user whose cgroup shows a part of it. A variable of
-/// hwloc's asks for another machine.
-fn machine(dir: &StateDir) -> Option<Arc<Machine>> {
-    let is_pretended = |name| std::env::var_os(name).is_some();
-    if ["HWLOC_SYNTHETIC", "HWLOC_XMLFILE"]
-        .into_iter()
-        .any(is_pretended)
-    {
-        return None;
-    }
-    let file = machine_file::read(dir.machine_path()).ok()?;
-    let online = OnlineCpus::open().ok();
-    let same = |online: OnlineCpus| online.unchanged(&file.proof.online);
-    let is_fresh = !file.this_system || online.is_none_or(same);
-    is_fresh.then(|| Arc::new(file.machine))
 }

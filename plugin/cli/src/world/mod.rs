@@ -1,20 +1,19 @@
 //! Where does the user stand: in a job, on a node with berth, or anywhere else? A dry run finds out
 //! before it assumes. Everything is looked up once, and only if an answer depends on it.
 
-mod child;
 pub(crate) mod cluster;
 pub(crate) mod job;
-pub(crate) mod scontrol;
+pub(crate) mod job_record;
+pub(crate) mod slurm_commands;
 pub(crate) mod state;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
-use std::time::Duration;
 
 use berth_answer::topo::Known;
-use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
+use berth_answer::world::{BerthNode, Context, GpusOfJob, LIVE, OwnJob, ScriptFile, World};
 use berth_discover::{Discovered, Source, discover};
 use berth_host::script_file::{MOST, content};
 use berth_host::site_file;
@@ -25,14 +24,11 @@ use berth_srun::Release;
 use crate::args::Devices;
 use crate::{Failure, Unreadable, discover};
 
-/// The most that a program prints as its version.
-const MOST_OF_A_VERSION: u64 = 1 << 12;
-
 /// The node of this host that berth serves, if any; with several slurmds the one of this job, or the
 /// first by name.
 pub(crate) fn node() -> Option<Arc<BerthNode>> {
     static NODE: LazyLock<Option<Arc<BerthNode>>> =
-        LazyLock::new(|| job::found_node().map(Arc::new));
+        LazyLock::new(|| state::served_node().map(Arc::new));
     NODE.clone()
 }
 
@@ -41,21 +37,6 @@ pub(crate) fn job() -> Option<Arc<OwnJob>> {
     static JOB: LazyLock<Option<Arc<OwnJob>>> =
         LazyLock::new(|| job::find(node().as_deref()).map(Arc::new));
     JOB.clone()
-}
-
-/// The time until a job must end, by slurmctld; none if it has no limit or there is no answer.
-pub(crate) fn time_left(job: u32) -> Option<Duration> {
-    scontrol::seconds(squeue("%L", job)?.trim()).map(Duration::from_secs)
-}
-
-fn squeue(field: &str, job: u32) -> Option<String> {
-    let words = ["-h", "-o", field, "-j", &job.to_string()];
-    child::output("squeue", &words, MOST_OF_A_VERSION).ok()
-}
-
-/// Whether slurmctld says that a job is no longer running; none if there is no answer.
-pub(crate) fn is_over(job: u32) -> Option<bool> {
-    Some(!squeue("%T", job)?.contains("RUNNING"))
 }
 
 /// The variables of this process.
@@ -94,24 +75,20 @@ impl Host {
 }
 
 impl World for Host {
-    fn standing(&self, machine: &str, cluster: Option<&str>) -> Standing {
+    fn context(&self, machine: &str, cluster: Option<&str>) -> Context {
         let is_live = machine == LIVE && cluster.is_none();
         let is_here = self.is_here && is_live;
-        let named = cluster.map(|text| (text, cluster::named(text)));
-        let plugstack = named.as_ref().and_then(|(text, found)| {
-            let config = found.as_ref().ok()?;
-            cluster::plugstack(text, config)
-        });
+        let named = cluster.map(cluster::named);
         let node = is_live.then(node).flatten();
-        Standing {
+        Context {
             is_here,
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
             environment: environment(),
             config_of_node: node.as_ref().and_then(|_| cluster::of_this_node()),
             node,
             job: is_here.then(job).flatten(),
-            cluster: named.map(|(_, found)| found),
-            plugstack,
+            plugstack: named.as_ref().and_then(|named| named.plugstack.clone()),
+            cluster: named.map(|named| named.config),
         }
     }
 
@@ -133,7 +110,7 @@ impl World for Host {
     fn release(&self) -> Release {
         let versions = [("srun", "--version"), ("slurmd", "-V")].into_iter();
         let texts = versions.filter_map(|(program, option)| {
-            child::output(program, &[option], MOST_OF_A_VERSION).ok()
+            slurm_commands::output(program, &[option], slurm_commands::MOST_OF_A_WORD).ok()
         });
         let mut releases = texts.filter_map(|text| release_in(&text));
         releases.next().unwrap_or(Release::NEWEST)

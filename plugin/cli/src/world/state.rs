@@ -1,16 +1,17 @@
-//! The state directory of the slurmd that runs here, for every subcommand: the user names it, or
-//! the configuration of the cluster does.
-//!
-//! What slurm.conf says of berth's state directory: the place of plugstack.conf, and `state_dir=` in it.
+//! The state directory of the slurmd that runs here, for every subcommand: the user names it, or `state_dir=` in the
+//! plugstack.conf of the cluster does. The nodes that keep their state there, and the one that berth serves here.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use berth_answer::world::BerthNode;
 use berth_host::plugstack::read;
 use berth_host::state::DEFAULT_BASE;
-use berth_host::{announcement, kernel_text, machine_file};
+use berth_host::{OnlineCpus, StateDir, announcement, kernel_text, machine_file};
+use berth_placement::Machine;
 
 use crate::Failure;
 use crate::slurmd::{parent_of_roots, processes};
@@ -105,6 +106,42 @@ pub(crate) fn nodes_of(state_dir: &Path, requested: Option<&str>) -> Vec<String>
         .collect();
     nodes.sort();
     nodes
+}
+
+/// The node of this host that berth serves: slurmd's announcement and its machine, as every user may read them. Files that
+/// somebody else than root could have written do not count.
+pub(super) fn served_node() -> Option<BerthNode> {
+    let base = base(None);
+    let own = std::env::var("SLURMD_NODENAME").ok();
+    let nodes = nodes_of(&base, None);
+    let name = own.filter(|own| nodes.contains(own));
+    let name = name.or_else(|| nodes.first().cloned())?;
+    let dir = StateDir::new(&base, &name).ok()?;
+    let words = announcement::read(&dir).ok()?;
+    Some(BerthNode {
+        others: nodes.into_iter().filter(|node| *node != name).collect(),
+        rules: words.site_rules(),
+        machine: machine(&dir),
+        words,
+        name,
+    })
+}
+
+/// slurmd's machine: the whole node, also for a user whose cgroup shows a part of it. A variable of
+/// hwloc's asks for another machine.
+fn machine(dir: &StateDir) -> Option<Arc<Machine>> {
+    let is_pretended = |name| std::env::var_os(name).is_some();
+    if ["HWLOC_SYNTHETIC", "HWLOC_XMLFILE"]
+        .into_iter()
+        .any(is_pretended)
+    {
+        return None;
+    }
+    let file = machine_file::read(dir.machine_path()).ok()?;
+    let online = OnlineCpus::open().ok();
+    let same = |online: OnlineCpus| online.unchanged(&file.proof.online);
+    let is_fresh = !file.this_system || online.is_none_or(same);
+    is_fresh.then(|| Arc::new(file.machine))
 }
 
 /// The directory and the nodes of a command's options.

@@ -24,9 +24,9 @@ pub fn check(arguments: &[&str], input: &[u8]) -> Output {
 /// The rules that were found, a hint's with a question mark, and the exit code.
 pub fn rules(arguments: &[&str], input: &str) -> (Vec<String>, Option<i32>) {
     let done = check(&[&["--format=json"], arguments].concat(), input.as_bytes());
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let found: serde_json::Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|why| panic!("{why}: {said}\n{input}"));
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    let found: serde_json::Value = serde_json::from_slice(&done.stdout)
+        .unwrap_or_else(|why| panic!("{why}: {stderr}\n{input}"));
     let name = |finding: &serde_json::Value| {
         let mark = if finding["level"] == "hint" { "?" } else { "" };
         format!("{}{mark}", finding["rule"].as_str().unwrap())

@@ -14,8 +14,8 @@ pub fn plan(words: &[&str], variables: &[(&str, &str)]) -> Value {
         .envs(variables.iter().copied())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?}: {said}");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {stderr}");
     serde_json::from_slice(&done.stdout).unwrap()
 }
 

@@ -1,19 +1,17 @@
 //! The traps. Each rule is a function that gives what was found, the reason, and changes that may
 //! repair it. A line without a trap must give no finding.
 
-mod binding;
 mod launchers;
-pub(super) mod mpi;
 pub(super) mod openmp;
 pub(super) mod options;
-mod own;
+mod own_options;
 mod steps;
 mod values;
 
 use super::case::Case;
 use super::finding::Finding;
 
-pub(super) use launchers::in_tasks;
+pub(super) use launchers::{in_tasks, mpirun};
 
 /// A rule.
 type Rule = fn(&Case<'_>) -> Option<Finding>;
@@ -47,11 +45,11 @@ pub(super) const AT_SUBMISSION: &[&str] = &[
 
 /// Rules for a job: sbatch, salloc, and the directives of a script.
 pub(super) const JOB: &[Rule] = &[
-    binding::never_fits,
-    own::mapping_never_fits,
-    own::contradicted,
-    own::cpuset_never_fits,
-    own::cpuset_has_little_choice,
+    own_options::binding_never_fits,
+    own_options::mapping_never_fits,
+    own_options::contradicted,
+    own_options::cpuset_never_fits,
+    own_options::cpuset_has_little_choice,
     steps::tasks_and_nodes,
     steps::late_directives,
     launchers::none,
@@ -61,17 +59,17 @@ pub(super) const JOB: &[Rule] = &[
 pub(super) const SRUN: &[Rule] = &[
     steps::cpus_per_task_not_taken_over,
     values::hint_dropped,
-    binding::on_several_nodes,
-    binding::on_part_of_a_node,
-    binding::rank,
-    binding::never_fits,
-    binding::start_on_shared_nodes,
-    own::mapping_never_fits,
-    own::contradicted,
-    own::gives_way,
-    own::cpuset_never_fits,
-    own::cpuset_has_little_choice,
-    own::cpuset_other_than_job,
+    values::on_several_nodes,
+    values::on_part_of_a_node,
+    values::rank,
+    own_options::binding_never_fits,
+    own_options::start_on_shared_nodes,
+    own_options::mapping_never_fits,
+    own_options::contradicted,
+    own_options::gives_way,
+    own_options::cpuset_never_fits,
+    own_options::cpuset_has_little_choice,
+    own_options::cpuset_other_than_job,
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,

@@ -26,9 +26,9 @@ pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
     let threads = threads(case)?;
     let is_set = |name: &&str| case.command.variables.contains_key(*name);
     let binding: Option<Binding> = case.own("binding");
-    let told = PLACES.iter().any(is_set)
+    let is_placed = PLACES.iter().any(is_set)
         || binding.is_some_and(|binding| binding.instance == Instance::Env);
-    (threads.is_none_or(|threads| threads > 1) && !told).then(|| {
+    (threads.is_none_or(|threads| threads > 1) && !is_placed).then(|| {
         case.hint(
             "openmp-places",
             "OMP_NUM_THREADS without OMP_PLACES and OMP_PROC_BIND".into(),

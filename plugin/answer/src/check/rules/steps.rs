@@ -7,7 +7,7 @@ use berth_placement::{Level, counted};
 use berth_srun::Release;
 use berth_srun::reading::SrunRequest;
 
-use super::binding::job_cpus;
+use super::own_options::job_cpus;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
 use crate::check::finding::{Finding, Repair};

@@ -1,7 +1,7 @@
-//! Values that srun refuses, and options that it ignores.
+//! Values that srun refuses, lists of CPUs by number, and options that srun ignores.
 
 use berth_placement::sets::nearest::nearest;
-use berth_srun::{Own, OwnRequest};
+use berth_srun::{Own, OwnRequest, Release};
 
 use crate::args::values_of;
 use crate::check::case::{Case, MAPPING};
@@ -166,6 +166,55 @@ fn of_the_job(case: &Case<'_>) -> Option<String> {
     let mut set = names.iter().filter(|name| case.is_set(name));
     let other = set.find(|name| is_own(name))?;
     (!by_hint).then(|| format!("--{other}"))
+}
+
+/// A list of CPUs where jobs share several nodes.
+pub(super) fn on_several_nodes(case: &Case<'_>) -> Option<Finding> {
+    let nodes = case.nodes().filter(|nodes| *nodes > 1)?;
+    if !case.is_list() || case.is_whole() {
+        return None;
+    }
+    let finding = case.hint(
+        "list-on-several-nodes",
+        format!("--cpu-bind={} on {nodes} nodes", case.cpu_bind()),
+        "the list names CPUs by the kernel's numbers on every node; it fits if jobs get whole nodes \
+         there (then give --site exclusive), else --cpu-bind=cores chooses among the job's CPUs",
+    );
+    Some(finding)
+}
+
+/// A list of CPUs in a job that has a part of a node.
+pub(super) fn on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
+    (case.is_list() && case.nodes() == Some(1) && !case.is_whole()).then(|| {
+        case.hint(
+            "list-on-part-of-a-node",
+            format!("--cpu-bind={} without --exclusive", case.cpu_bind()),
+            "if the job shares its node, nobody knows beforehand which CPUs it gets, and a list that \
+             names others is refused; in a job with --exclusive the list fits, --cpu-bind=cores needs none",
+        )
+    })
+}
+
+/// `rank` has an end.
+pub(super) fn rank(case: &Case<'_>) -> Option<Finding> {
+    let bind = case.cpu_bind();
+    let word = bind.split(',').find(|word| *word == "rank")?;
+    let is_gone = case.around.release >= Release::V24_11;
+    let finding = case.warning(
+        "rank",
+        format!("--cpu-bind={word}"),
+        match is_gone {
+            true => "Slurm 24.11 removed it, and srun ignores it",
+            false => {
+                "Slurm 24.11 removes it; --cpu-bind=threads gives each task a thread of its own"
+            }
+        },
+    );
+    let others = bind
+        .split(',')
+        .map(|one| if one == "rank" { "threads" } else { one });
+    let others = others.collect::<Vec<_>>().join(",");
+    Some(finding.hint_if(!is_gone).or(case.bind_to(&others)))
 }
 
 #[cfg(test)]

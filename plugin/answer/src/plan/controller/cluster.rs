@@ -1,25 +1,17 @@
 //! The cluster that slurmctld's model is asked about: the one that `--cluster` names, the node with
 //! berth on which the user is, or assumed idle nodes like the machine.
-//!
-//! A step inside the job in which the command runs: on the job's own cores, as slurmctld would give
-//! them to the step while no other step runs.
 
-use berth_placement::controller::select::{
-    self, Cluster, ClusterNode, CoreSet, GrantedNode, JobGrant, JobRecord, LineOptions, Memory,
-    Partition, Select, SlurmLine,
-};
+use berth_placement::controller::select::{Cluster, ClusterNode, Partition, Select, SlurmLine};
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
-use berth_placement::{CoreIdx, CpuSet, Node, counted};
+use berth_placement::{Node, counted};
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
 use berth_srun::host_list::natural;
 use berth_srun::reading::selection::Selection;
 
-use super::{nodes, of_step};
 use crate::lines::NoAnswer;
-use crate::plan::owns::cores_of;
-use crate::world::{OwnJob, Part};
-use crate::{By, Fact, Question, world};
+use crate::world::ClusterConfig;
+use crate::{Premise, Provenance, Question};
 
 /// MiB of memory that no request asks for.
 const MUCH: u64 = 1 << 40;
@@ -28,7 +20,7 @@ const MUCH: u64 = 1 << 40;
 pub(super) struct ClusterModel {
     pub cluster: Cluster,
     /// Its value is empty until the cores are known.
-    pub fact: Fact,
+    pub premise: Premise,
     /// Whether its nodes are only assumed, as many as the request names.
     pub is_assumed: bool,
 }
@@ -41,11 +33,11 @@ pub(super) struct ClusterModel {
 pub(super) fn model(
     args: &Question,
     on: &Node,
-    wanted: &Selection,
+    selection: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
-    let mut model = match &args.standing.cluster {
-        Some(found) => named(args, found, wanted)?,
-        None => assumed(args, on, wanted)?,
+    let mut model = match &args.context.cluster {
+        Some(found) => named(args, found, selection)?,
+        None => assumed(args, on, selection)?,
     };
     if args.gives_whole_nodes() {
         model.cluster.partition.whole_nodes = true;
@@ -55,13 +47,13 @@ pub(super) fn model(
 
 fn named(
     args: &Question,
-    found: &world::ClusterConfig,
-    wanted: &Selection,
+    found: &ClusterConfig,
+    selection: &Selection,
 ) -> Result<ClusterModel, NoAnswer> {
     let config = found
         .as_ref()
         .map_err(|why| NoAnswer::Failed(format!("--cluster: {why}")))?;
-    let chosen = choose(config, wanted, args.srun.release)?;
+    let chosen = choose(config, selection, args.srun.release)?;
     let count = chosen.cluster.nodes.len();
     let text = args.cluster.as_deref().unwrap_or_default();
     let nodes = counted(count, "idle node");
@@ -71,15 +63,15 @@ fn named(
         rules_of(args.srun.release)
     );
     Ok(ClusterModel {
-        fact: Fact::new("allocation", String::new(), By::Found, source),
+        premise: Premise::new("allocation", String::new(), Provenance::Found, source),
         cluster: chosen.cluster,
         is_assumed: false,
     })
 }
 
 /// The partition of the line, if everything about it is modelled.
-fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chosen, NoAnswer> {
-    let partition = wanted.partition.as_deref();
+fn choose(config: &Config, selection: &Selection, release: Release) -> Result<Chosen, NoAnswer> {
+    let partition = selection.partition.as_deref();
     if partition.is_some_and(|names| names.contains(',')) {
         return Err(NoAnswer::NotModelled("-p with several partitions".into()));
     }
@@ -99,9 +91,9 @@ fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chose
 }
 
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
-fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterModel, NoAnswer> {
-    let node = args.standing.node.as_ref();
-    let config = node.and(args.standing.config_of_node.as_ref());
+fn assumed(args: &Question, on: &Node, selection: &Selection) -> Result<ClusterModel, NoAnswer> {
+    let node = args.context.node.as_ref();
+    let config = node.and(args.context.config_of_node.as_ref());
     let (select, partition, how) = match (&args.select, config) {
         (Some(words), _) => (
             of_words(words, args.srun.release)?,
@@ -109,7 +101,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
             words.clone(),
         ),
         (None, Some(config)) => {
-            let chosen = choose(config, wanted, args.srun.release)?;
+            let chosen = choose(config, selection, args.srun.release)?;
             let how = format!("partition {} of slurm.conf", chosen.partition);
             (chosen.cluster.select, chosen.cluster.partition, how)
         }
@@ -120,7 +112,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
     } else {
         ""
     };
-    let names = names(args, wanted, node.map(|node| node.name.as_str()));
+    let names = names(args, selection, node.map(|node| node.name.as_str()));
     let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
     let count = match nodes.len() {
         1 => "one idle node".into(),
@@ -140,7 +132,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<ClusterMode
             line: args.srun.release.modelled(),
             partition,
         },
-        fact: Fact::new("allocation", String::new(), By::Assumed, source),
+        premise: Premise::new("allocation", String::new(), Provenance::Assumed, source),
         is_assumed: true,
     })
 }
@@ -177,14 +169,14 @@ fn of_words(words: &str, release: Release) -> Result<Select, NoAnswer> {
 }
 
 /// The names of the assumed nodes: those of `-w`, and as many as `-N` asks for, else one.
-fn names(args: &Question, wanted: &Selection, here: Option<&str>) -> Vec<String> {
-    let mut names = match wanted.options.node_names.as_slice() {
+fn names(args: &Question, selection: &Selection, here: Option<&str>) -> Vec<String> {
+    let mut names = match selection.options.node_names.as_slice() {
         [] => here.map(String::from).into_iter().collect(),
         named => named.to_vec(),
     };
     names.sort_by_key(|name| natural(name));
     names.dedup();
-    let nodes = wanted.options.nodes;
+    let nodes = selection.options.nodes;
     let requested = nodes.map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
     let least = requested.max(args.assumed_nodes).max(1) as usize;
     // One too many is enough to say that they are too many.
@@ -204,93 +196,4 @@ fn rules_of(release: Release) -> String {
         true => String::new(),
         false => format!(", by the rules of Slurm {line}"),
     }
-}
-
-/// A node of the job with its cores.
-type JobNode = (String, Vec<CoreIdx>);
-
-/// Asks for the step.
-///
-/// # Errors
-/// [`NoAnswer`], with what would happen instead of a start.
-pub(super) fn granted(
-    args: &Question,
-    on: &Node,
-    wanted: &Selection,
-    job: &OwnJob,
-) -> Result<nodes::Granted, NoAnswer> {
-    let (nodes, fact) = nodes_of(args, on, job);
-    let cluster = Cluster {
-        nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
-        select: Select::default(),
-        line: args.srun.release.modelled(),
-        partition: Partition::default(),
-    };
-    let granted = |(node, (_, cores)): (usize, &JobNode)| {
-        let mut set = CoreSet::new();
-        cores.iter().for_each(|core| set.insert(core.0));
-        GrantedNode {
-            node,
-            cores: set,
-            cpus: cores.len() as u32 * cluster.nodes[node].cpus_per_core(),
-        }
-    };
-    let grant = JobGrant {
-        nodes: nodes.iter().enumerate().map(granted).collect(),
-        nodes_assumed: false,
-        tasks: wanted.options.tasks.unwrap_or(1),
-        record: JobRecord {
-            tasks_given: None,
-            cpus_per_task: None,
-            threads_per_core: None,
-            tasks_per_node: None,
-            tasks_per_core: None,
-            whole_nodes: false,
-            overcommit: false,
-            memory: Memory::PerNode(0),
-        },
-    };
-    // Options that sbatch passes on by variables are in the request already.
-    let passed = LineOptions::default();
-    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
-    let made = nodes::Made {
-        cluster: &cluster,
-        job: &grant,
-        step: &of_step(step)?,
-    };
-    let is_named = nodes.len() > 1 || args.srun.nodelist.is_some();
-    Ok(made.granted(on, is_named, fact))
-}
-
-/// The job's nodes with its cores. Where slurmctld did not answer, only this one is known.
-fn nodes_of(args: &Question, on: &Node, job: &OwnJob) -> (Vec<JobNode>, Fact) {
-    let threads = on.shape().threads.max(1);
-    let fact = |value: String, by, how: String| Fact::new("allocation", value, by, how);
-    if job.nodes.len() > 1 {
-        let cores = |cpus: &CpuSet| Part::Abstract(cpus.clone()).cores(threads, |_| None);
-        let nodes = job.nodes.iter();
-        let nodes: Vec<_> = nodes
-            .map(|node| (node.name.clone(), cores(&node.cpus)))
-            .collect();
-        let value = format!("cores of job {} on {} nodes", job.id, nodes.len());
-        let how = format!(
-            "scontrol show job -d {}; every node is assumed to be like this one",
-            job.id
-        );
-        return (nodes, fact(value, By::Found, how));
-    }
-    let named = args.standing.variable("SLURMD_NODENAME");
-    let here = named.unwrap_or_else(|| "node0".into());
-    let (cores, fact) = match &job.part {
-        Some((part, how)) => {
-            let fact = fact(String::new(), By::Found, how.clone());
-            (cores_of(part, on), fact)
-        }
-        None => {
-            let all = (0..on.table().cores.len() as u32).map(CoreIdx).collect();
-            let why = format!("job {} does not show its cores: {}", job.id, job.unknown);
-            (all, fact("the whole node".into(), By::Assumed, why))
-        }
-    };
-    (vec![(here, cores)], fact)
 }

@@ -26,16 +26,17 @@ use crate::lines::job::{self, JobLine};
 use words::of_step;
 
 pub(super) use nodes::Granted;
+pub(super) use words::unmet;
 
 /// Why the node that was assumed does not start the job: how many like it would, or its size.
 fn too_small(
     on: &Node,
-    wanted: &Selection,
+    selection: &Selection,
     one: &Cluster,
     why: &str,
     starts: impl Fn(&Cluster) -> bool,
 ) -> NoAnswer {
-    let needed = needed(on, wanted, one, starts);
+    let needed = needed(on, selection, one, starts);
     let with_size = || format!("{why}; a node like this has {}", size(on));
     NoAnswer::Refused(needed.unwrap_or_else(with_size))
 }
@@ -51,7 +52,7 @@ fn size(on: &Node) -> String {
 const MOST_NEEDED: usize = 64;
 
 /// Whether slurmctld's model decides what the step owns.
-pub fn uses_controller(args: &Question) -> bool {
+pub(crate) fn uses_controller(args: &Question) -> bool {
     !is_listed(args) && !is_whole(args) && !args.step
 }
 
@@ -60,12 +61,12 @@ pub fn uses_controller(args: &Question) -> bool {
 /// # Errors
 /// [`NoAnswer`], with what would happen instead of a start.
 pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
-    let wanted = wanted(args)?;
-    if let Some(job) = args.standing.job.as_ref().filter(|_| args.job.is_none()) {
-        return cluster::granted(args, on, &wanted, job);
+    let selection = selection_of(args)?;
+    if let Some(job) = args.context.job.as_ref().filter(|_| args.job.is_none()) {
+        return nodes::in_own_job(args, on, &selection, job);
     }
     let outer = args.job_line().transpose()?;
-    let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
+    let of_job = outer.as_ref().map_or(&selection, |outer| &outer.selection);
     let model = cluster::model(args, on, of_job)?;
     let nodes = model.cluster.nodes.len() as u32;
     let tasks = args.srun.tasks();
@@ -73,8 +74,8 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
         return Err(NoAnswer::Refused(why));
     }
     let answer = match &outer {
-        None => started(&model.cluster, &wanted),
-        Some(outer) => inside_job(&model.cluster, outer, &wanted),
+        None => started(&model.cluster, &selection),
+        Some(outer) => inside_job(&model.cluster, outer, &selection),
     };
     match answer {
         Ok((job, step)) => {
@@ -88,24 +89,24 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
             let leaves = |line: &Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
             Ok(Granted {
                 leaves_cores_to_cpuset: outer.as_ref().is_some_and(leaves),
-                ..made.granted(on, is_named, model.fact)
+                ..made.granted(on, is_named, model.premise)
             })
         }
         Err(NoAnswer::Refused(why)) if model.is_assumed && outer.is_none() => {
-            let starts = |cluster: &Cluster| started(cluster, &wanted).is_ok();
-            Err(too_small(on, &wanted, &model.cluster, &why, starts))
+            let starts = |cluster: &Cluster| started(cluster, &selection).is_ok();
+            Err(too_small(on, &selection, &model.cluster, &why, starts))
         }
         Err(why) => Err(why),
     }
 }
 
 /// What the request asks of slurmctld. All that concerns it is modelled.
-fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
+fn selection_of(args: &Question) -> Result<Selection, NoAnswer> {
     let line = Line {
         options: own_options(args),
         ..Line::default()
     };
-    job::wanted(&line, Program::Srun, args.srun.release)
+    job::selection_of(&line, Program::Srun, args.srun.release)
 }
 
 /// The options of the request, without those of the job around it.
@@ -121,7 +122,7 @@ pub(crate) fn passed_on(args: &Question) -> Vec<LineOption> {
     let Some(job) = args.job() else {
         return Vec::new();
     };
-    let threads = job.wanted.options.threads_per_core;
+    let threads = job.selection.options.threads_per_core;
     passed_by_variables(job.options.iter().cloned(), threads, release).collect()
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn passed_by_variables(
 pub(crate) const THREADS: &str = "threads-per-core";
 
 /// Why the job of `--job` would not start; none if it would, or if the model does not know.
-pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
+pub(crate) fn job_refused(args: &Question, on: &Node) -> Option<String> {
     let line = args.job_line().filter(|_| uses_controller(args))?;
     match line.and_then(|line| only_job(args, on, line)) {
         Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
@@ -161,9 +162,9 @@ pub fn job_refused(args: &Question, on: &Node) -> Option<String> {
 }
 
 /// A job that would start on idle nodes, with its own step.
-fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = words::job(Client::Srun, cluster, &wanted.options)?;
-    let step = of_step(select::own_step(cluster, &wanted.options, &job))?;
+fn started(cluster: &Cluster, selection: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
+    let job = words::job(Client::Srun, cluster, &selection.options)?;
+    let step = of_step(select::own_step(cluster, &selection.options, &job))?;
     Ok((job, step))
 }
 
@@ -171,15 +172,15 @@ fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant
 fn inside_job(
     cluster: &Cluster,
     outer: &JobLine,
-    wanted: &Selection,
+    selection: &Selection,
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
     let client = selection::client(outer.program);
-    let options = &outer.wanted.options;
+    let options = &outer.selection.options;
     let mut job = words::job(client, cluster, options)?;
     if leaves_cores_to_cpuset(outer, &job) {
         job.record.cpus_per_task = None;
     }
-    let step = select::step_inside(cluster, options, &job, &wanted.options);
+    let step = select::step_inside(cluster, options, &job, &selection.options);
     Ok((job, of_step(step)?))
 }
 
@@ -192,7 +193,7 @@ fn leaves_cores_to_cpuset(line: &JobLine, job: &JobGrant) -> bool {
     let set = line
         .own(Own::Cpuset.name)
         .and_then(|text| text.parse().ok());
-    let (counted, _) = ncpus_and_nodes(&line.wanted.options);
+    let (counted, _) = ncpus_and_nodes(&line.selection.options);
     let owned = |_: &str| Some(node.cpus.to_string());
     set.is_some_and(|set| is_part_of_job(&set, counted, owned))
 }
@@ -200,11 +201,11 @@ fn leaves_cores_to_cpuset(line: &JobLine, job: &JobGrant) -> bool {
 /// A request that leaves the nodes open and does not fit one of them: how many it takes.
 fn needed(
     on: &Node,
-    wanted: &Selection,
+    selection: &Selection,
     one: &Cluster,
     starts: impl Fn(&Cluster) -> bool,
 ) -> Option<String> {
-    if wanted.options.nodes.is_some() || !wanted.options.node_names.is_empty() {
+    if selection.options.nodes.is_some() || !selection.options.node_names.is_empty() {
         return None;
     }
     let more = (2..=MOST_NEEDED).map(|number| cluster::like(on, &format!("more{number}")));
@@ -255,12 +256,12 @@ pub(super) fn only_job(
     line: Arc<JobLine>,
 ) -> Result<OnlyJob, NoAnswer> {
     let client = selection::client(line.program);
-    let model = cluster::model(args, on, &line.wanted)?;
-    let options = &line.wanted.options;
+    let model = cluster::model(args, on, &line.selection)?;
+    let options = &line.selection.options;
     let job = words::job(client, &model.cluster, options).map_err(|why| match why {
         NoAnswer::Refused(why) if model.is_assumed => {
             let starts = |cluster: &Cluster| words::job(client, cluster, options).is_ok();
-            too_small(on, &line.wanted, &model.cluster, &why, starts)
+            too_small(on, &line.selection, &model.cluster, &why, starts)
         }
         why => why,
     })?;
@@ -287,7 +288,7 @@ pub(super) fn only_job(
         tasks: job.tasks,
         tasks_given: job.record.tasks_given,
         nodes: nodes.collect(),
-        first: made.granted(on, is_named, model.fact),
+        first: made.granted(on, is_named, model.premise),
         line,
     })
 }

@@ -1,10 +1,12 @@
 //! slurmctld's answers in words: what would happen to a line that does not run.
 
+use berth_placement::Node;
 use berth_placement::controller::select::{
     self, Client, ClientRefusal, Cluster, ClusterError, Gap, JobAnswer, JobGrant, JobRefusal,
     LineOptions, StepAnswer, StepGrant, StepRefusal, Wait,
 };
 
+use crate::Question;
 use crate::lines::NoAnswer;
 
 /// The grant of a job, or the reason why it does not start.
@@ -114,4 +116,35 @@ fn cluster(why: ClusterError) -> &'static str {
         }
         ClusterError::Cpus(_) => "a node whose CPUs= is neither its cores nor its threads",
     }
+}
+
+/// Why slurmctld would not choose this node for a job, if so.
+pub(in crate::plan) fn unmet(args: &Question, on: &Node) -> Option<String> {
+    let (request, machine) = (&args.srun, on.machine()?);
+    let sockets = machine.sockets(args.socket_kind());
+    let cores = sockets.iter().map(Vec::len).max().unwrap_or(0);
+    let all = sockets.iter().flatten();
+    let threads = all
+        .map(|core| machine.pus_of(*core).len())
+        .max()
+        .unwrap_or(0);
+    let found = [sockets.len(), cores, threads];
+    let names = ["sockets", "cores per socket", "threads per core"];
+    let options = [
+        "--sockets-per-node",
+        "--cores-per-socket",
+        "--threads-per-core",
+    ];
+    let parts = request
+        .node
+        .iter()
+        .zip(found)
+        .zip(names.iter().zip(options));
+    parts
+        .filter_map(|((wanted, found), (name, option))| Some(((*wanted)?, found, name, option)))
+        .find(|(wanted, found, ..)| *wanted as usize > *found)
+        .map(|(least, found, name, option)| {
+            let option = if request.by_node_info { "-B" } else { option };
+            format!("{option} asks for {least} {name}; this machine has {found}; ask for no more")
+        })
 }

@@ -8,13 +8,16 @@ use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
 use berth_answer::plan::{self, Answered};
 use berth_answer::question::Question;
-use berth_answer::reader::{Reader, Unread};
+use berth_answer::reader::{Reader, Unread, command};
 use berth_answer::shell::assignment;
 use berth_answer::topo::{Apart, Document, Known};
 use berth_answer::{Failure, Unreadable, text};
+use clap::Arg;
+use clap::builder::PossibleValue;
+use serde::Serialize;
 
 use crate::page_world::PageWorld;
-use crate::{Answer, Message, Request, options};
+use crate::{Answer, Message, Request};
 
 /// What a picture of letters may have; the page shows none.
 const SCREEN: Screen = Screen {
@@ -29,7 +32,7 @@ pub(crate) fn answer(request: &Request, world: &PageWorld) -> Answer {
         "check" => checked(request, world),
         "topo" => topo(request, world),
         "machines" => document("berth-machines", "machines", &Known::all()),
-        "options" => document("berth-options", "options", &options::all()),
+        "options" => document("berth-options", "options", &options()),
         other => Err(Unreadable(format!("\"{other}\" is nothing that can be asked")).into()),
     };
     done.unwrap_or_else(|why| failed(&why))
@@ -46,7 +49,7 @@ fn failed(why: &Failure) -> Answer {
     Answer::without(code, kind, text::short(&why.to_string()).into_owned())
 }
 
-fn document(format: &str, field: &str, value: &impl serde::Serialize) -> Result<Answer, Failure> {
+fn document(format: &str, field: &str, value: &impl Serialize) -> Result<Answer, Failure> {
     let mut out = Vec::new();
     json::write(&mut out, format, field, value)?;
     Ok(Answer::of(String::from_utf8(out)?))
@@ -121,11 +124,8 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let mut out = Vec::new();
     let note = plan::show(of, SCREEN, &mut out)?;
     let is_text = !matches!(question.format, Some(Format::Json | Format::Svg));
-    if is_text && question.explain {
-        plan::explain(&mut out, of)?;
-    }
-    if is_text && question.score {
-        plan::score(&mut out, of)?;
+    if is_text {
+        plan::reasons(&mut out, of)?;
     }
     let notes = note.map(String::from).into_iter();
     let notes = notes.chain(plan::notes(of));
@@ -189,4 +189,64 @@ fn topo(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let mut out = Vec::new();
     json::write_all(&mut out, "berth-topo", &document)?;
     Ok(Answer::of(String::from_utf8(out)?))
+}
+
+/// An option.
+#[derive(Serialize)]
+struct Offer {
+    long: Option<String>,
+    short: Option<char>,
+    /// The name of its value; absent where it has none.
+    value: Option<String>,
+    /// Whether the value may be left out.
+    optional: bool,
+    help: String,
+    /// The chapter of the help.
+    chapter: Option<String>,
+    values: Vec<Choice>,
+}
+
+/// A value that it may have.
+#[derive(Serialize)]
+struct Choice {
+    word: String,
+    help: String,
+}
+
+/// Every option of a line, in the order of the help, with its help and values, from the definitions that the command's help
+/// has: the page offers them while somebody types.
+fn options() -> Vec<Offer> {
+    let command = command();
+    let options = command.get_arguments().filter(|one| !one.is_positional());
+    options.map(offer).collect()
+}
+
+fn offer(option: &Arg) -> Offer {
+    let names = option.get_value_names().unwrap_or_default();
+    let takes = option.get_action().takes_values();
+    let choice = |value: PossibleValue| Choice {
+        word: value.get_name().into(),
+        help: value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    };
+    Offer {
+        long: option.get_long().map(String::from),
+        short: option.get_short(),
+        value: takes.then(|| names.iter().map(ToString::to_string).collect()),
+        optional: option
+            .get_num_args()
+            .is_some_and(|count| count.min_values() == 0),
+        help: option
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        chapter: option.get_help_heading().map(String::from),
+        values: option
+            .get_possible_values()
+            .into_iter()
+            .map(choice)
+            .collect(),
+    }
 }

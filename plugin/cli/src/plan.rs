@@ -14,7 +14,7 @@ use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::lines::NoAnswer;
 use berth_answer::plan::{self, Answered};
 use berth_answer::reader::{Reader, Unread};
-use berth_answer::{Fact, Failure, Question, Unreadable, check, reader, text};
+use berth_answer::{Failure, Premise, Question, Unreadable, check, reader, text};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -63,15 +63,15 @@ fn typed_words() -> Vec<String> {
         .into_iter()
         .map(|word| word.to_string_lossy().into_owned());
     let mut words = words.skip_while(|word| word != "plan").skip(1);
-    let mut kept = Vec::new();
+    let mut own = Vec::new();
     while let Some(word) = words.next() {
         if word == "--batch" {
             words.next();
         } else if word != "--ascii" && !word.starts_with("--batch=") {
-            kept.push(word);
+            own.push(word);
         }
     }
-    kept
+    own
 }
 
 /// Prints the answer, what it rests on, and the notes.
@@ -88,27 +88,16 @@ fn print(of: Answered<'_>) -> Result<(), Failure> {
         say::note(note);
     }
     if is_text {
-        reasons(&mut out, of)?;
+        plan::reasons(&mut out, of)?;
     }
     out.flush()?;
     // The JSON has everything; people read beside the other formats what is for them.
     if !is_text && format != Format::Json {
-        reasons(&mut io::stderr(), of)?;
-        say::facts(&of.step.facts);
+        plan::reasons(&mut io::stderr(), of)?;
+        say::premises(&of.step.premises);
     }
     for note in plan::notes(of) {
         say::note(&note);
-    }
-    Ok(())
-}
-
-/// What `--explain` and `--score` ask for.
-fn reasons(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
-    if of.args.explain {
-        plan::explain(out, of)?;
-    }
-    if of.args.score {
-        plan::score(out, of)?;
     }
     Ok(())
 }
@@ -143,7 +132,7 @@ fn batch(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
         of_line: args.format,
         failed: false,
         machines: HashMap::new(),
-        facts: Vec::new(),
+        premises: Vec::new(),
     };
     let mut output = BufWriter::new(io::stdout().lock());
     for line in input.lines() {
@@ -159,7 +148,7 @@ fn batch(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
         writeln!(output, "{answer}")?;
     }
     output.flush()?;
-    say::facts(&run.facts);
+    say::premises(&run.premises);
     Ok(crate::exit_code(run.failed))
 }
 
@@ -176,8 +165,8 @@ struct Run {
     /// Whether a line, or a step of a job's script, would be refused.
     failed: bool,
     machines: Machines,
-    /// What was found out and assumed for the answers; each fact is printed once.
-    facts: Vec<Fact>,
+    /// What was found out and assumed for the answers; each premise is printed once.
+    premises: Vec<Premise>,
 }
 
 impl Run {
@@ -196,9 +185,9 @@ impl Run {
         let on = &self.machines[&key];
         let step = check::answer(&args, on, &HOST)?;
         self.failed |= step.refuses_a_step();
-        for fact in &step.facts {
-            if !self.facts.contains(fact) {
-                self.facts.push(fact.clone());
+        for premise in &step.premises {
+            if !self.premises.contains(premise) {
+                self.premises.push(premise.clone());
             }
         }
         let of = Answered {

@@ -1,12 +1,14 @@
-//! What holds where a request itself says nothing: berth's own options of its job's line or of a
-//! variable, and the binding that slurmctld takes from the job's nodes and partition.
+//! The options that hold for a request: those that it has itself, and where it says nothing, berth's own of its job's line
+//! or of a variable, the site's defaults, and the binding that slurmctld takes from the job's nodes and partition; none of
+//! berth's own where the node honours none of them.
 
 use std::sync::Arc;
 
-use berth_placement::{Binding, Mapping};
+use berth_placement::request::core_kind::Kind;
+use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::by_default::{self, Typed};
-use berth_srun::{Config, LineOption};
+use berth_srun::{Config, LineOption, Release, SrunRequest};
 
 use crate::args::{SrunOptions, set_on_line};
 use crate::lines::job::JobLine;
@@ -91,8 +93,8 @@ impl Question {
     /// A variable before the line's command, or of the environment where the line would be typed.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let is_live = self.machine == LIVE && self.cluster.as_deref() == Some(LIVE);
-        let counts = self.standing.is_here || is_live;
-        let around = || self.standing.variable(name).filter(|_| counts);
+        let counts = self.context.is_here || is_live;
+        let around = || self.context.variable(name).filter(|_| counts);
         set_on_line(&self.line_variables, name).or_else(around)
     }
 
@@ -103,8 +105,8 @@ impl Question {
 
     /// This request without a `-c` that srun has taken over from its job.
     pub(super) fn without_cpus_of_job(&self) -> Self {
-        let is_jobs = |kept: &&LineOption| kept.is_jobs && kept.name == "cpus-per-task";
-        let own = self.srun.options().iter().filter(|kept| !is_jobs(kept));
+        let is_jobs = |option: &&LineOption| option.is_jobs && option.name == "cpus-per-task";
+        let own = self.srun.options().iter().filter(|option| !is_jobs(option));
         let srun = SrunOptions::read(own.cloned().collect(), self.srun.release);
         Self {
             srun: srun.unwrap_or_else(|_| self.srun.clone()),
@@ -126,8 +128,8 @@ impl Question {
 
     /// The configuration of the cluster that is asked about, else of this node's.
     pub(super) fn known_config(&self) -> Option<&Config> {
-        let of_node = self.standing.config_of_node.as_deref();
-        self.config().or(of_node.filter(|_| self.standing.is_here))
+        let of_node = self.context.config_of_node.as_deref();
+        self.config().or(of_node.filter(|_| self.context.is_here))
     }
 
     /// The partition of jobs that name none, where the configuration is known.
@@ -138,12 +140,105 @@ impl Question {
     /// The partition of the request's job: that of its line, or of the job around it.
     pub(super) fn partition(&self) -> Option<String> {
         if let Some(job) = self.job_line() {
-            return job.ok()?.wanted.partition.clone();
+            return job.ok()?.selection.partition.clone();
         }
-        if self.standing.job.is_some() {
-            return self.standing.variable("SLURM_JOB_PARTITION");
+        if self.context.job.is_some() {
+            return self.context.variable("SLURM_JOB_PARTITION");
         }
-        let mut kept = self.srun.options().iter();
-        kept.rfind(|kept| kept.name == "partition")?.value.clone()
+        let mut options = self.srun.options().iter();
+        options
+            .rfind(|option| option.name == "partition")?
+            .value
+            .clone()
     }
+}
+
+impl Question {
+    /// The `--binding` that holds: the request's, else the site's default if the request's
+    /// `--cpu-bind` asks nothing, and no other option of berth's own is given.
+    pub(crate) fn effective_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
+        let asks = !cpu_bind.asks_nothing() || self.mapping.is_some() || self.near.is_some();
+        let by_default = || {
+            let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
+            let of_cluster = || self.settings()?.binding_default.clone();
+            let found = of_cluster().or_else(announced);
+            found.filter(|_| !asks)
+        };
+        let is_off = self.is_binding_off();
+        self.binding.clone().or_else(by_default).filter(|_| !is_off)
+    }
+
+    /// The mapping that holds.
+    pub(crate) fn effective_mapping(&self) -> Option<Mapping> {
+        let mapping = self.mapping.clone();
+        mapping.filter(|_| !self.is_binding_off())
+    }
+
+    /// The `--near` that holds.
+    pub(crate) fn effective_near(&self) -> Option<Near> {
+        let near = self.near.clone().filter(Near::asks);
+        near.filter(|_| !self.is_binding_off())
+    }
+
+    /// Whether it is the user's own default.
+    pub(crate) fn is_near_by_default(&self) -> bool {
+        let own = DefaultSource::Variable(Own::Near.variable);
+        let found = |one: &ByDefault| one.own == Own::Near && one.by == own;
+        self.defaults.iter().any(found)
+    }
+
+    /// The `--core-kind` that holds.
+    pub(crate) fn effective_core_kind(&self) -> Kind {
+        let kind = self.core_kind.filter(|_| !self.is_binding_off());
+        kind.unwrap_or_default()
+    }
+
+    /// The `--confine` that holds.
+    fn effective_confine(&self) -> Option<Confine> {
+        self.confine.filter(|_| !self.is_binding_off())
+    }
+
+    /// The site's `confine=`: as slurmd announced it here, or of the cluster that is asked about.
+    pub(super) fn site_confine(&self) -> SiteConfine {
+        let announced = self.announced().map(berth_site::SiteRules::confine);
+        let of_cluster = || Some(self.settings()?.confine);
+        announced.or_else(of_cluster).unwrap_or_default()
+    }
+
+    /// Whether the tasks of a plan are confined to their CPUs.
+    pub(super) fn confines(&self, plan: &Plan) -> bool {
+        plan.is_bound() && self.site_confine().confines(self.effective_confine())
+    }
+
+    /// The note on a `--confine` that is not honoured.
+    pub(super) fn confine_note(&self, is_bound: bool) -> Option<&'static str> {
+        self.site_confine().note(self.effective_confine(), is_bound)
+    }
+
+    /// Whether the node honours none of berth's own options (`binding=off`).
+    pub(super) fn is_binding_off(&self) -> bool {
+        self.announced().is_some_and(|rules| rules.binding_off)
+            || self.settings().is_some_and(|settings| !settings.binding)
+    }
+}
+
+/// `--cpu-bind` as it arrives at slurmd. Source: `launch_p_step_launch`: any bit keeps the site's
+/// default out, also those of the level that another option chose; in 22.05 also `verbose`.
+pub(super) fn cpu_bind(args: &Question) -> CpuBind {
+    let request = &args.srun.cpu_bind;
+    match &args.site_cpu_bind() {
+        Some(site) if takes_default(&args.srun) => CpuBind {
+            verbose: request.verbose || site.verbose,
+            ..site.clone()
+        },
+        _ => request.clone(),
+    }
+}
+
+fn takes_default(request: &SrunRequest) -> bool {
+    let bind = CpuBind {
+        verbose: request.cpu_bind.verbose && request.release == Release::V22_05,
+        ..request.cpu_bind.clone()
+    };
+    bind == CpuBind::default()
 }

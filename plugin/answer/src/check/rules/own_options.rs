@@ -1,18 +1,120 @@
-//! berth's own options: requests that can never be served, by the submitting command's own functions, and
-//! options that contradict each other, by the engine's.
+//! berth's own options: requests that can never be served, by the submitting command's own functions, options that
+//! contradict each other, by the engine's, and start positions on shared nodes.
 
-use berth_placement::{CpusetRequest, Near, Refusal, Request, Wish, near_beside_cpuset};
-use berth_srun::Own;
-use berth_srun::submission::{cpuset, never_fits};
+use berth_placement::request::grid_engine::{Scope, Strategy};
+use berth_placement::{Binding, CpusetRequest, Near, Refusal, Request, Wish, near_beside_cpuset};
+use berth_srun::submission::{Words, cpuset, never_fits};
+use berth_srun::{Own, Program};
 
-use super::binding::submitted;
 use crate::check::case::{Case, MAPPING};
-use crate::check::command::Kind;
+use crate::check::command::{Command, Kind};
 use crate::check::finding::Finding;
 use crate::check::planned;
 use crate::plan;
 
 const REFUSED: &str = "the submitting command refuses it";
+
+/// The amount of a strategy that has one.
+fn amount(binding: &Binding) -> Option<u32> {
+    match &binding.strategy {
+        Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => Some(*amount),
+        Strategy::Explicit(places) => Some(places.len() as u32),
+        Strategy::None | Strategy::Auto(_) => None,
+    }
+}
+
+/// What the submitting command itself refuses, by its own function.
+pub(super) fn binding_never_fits(case: &Case<'_>) -> Option<Finding> {
+    case.command.option("binding")?;
+    let binding: Binding = case.own("binding")?;
+    if !case.command.is_complete() || case.script.has_components {
+        return None;
+    }
+    let why = submitted(case, |words, env| never_fits::why(&binding, words, env))?;
+    let amount = amount(&binding)?;
+    let tasks = case.tasks()?;
+    let is_per_task =
+        binding.scope == Scope::Task && !matches!(binding.strategy, Strategy::Explicit(_));
+    let meant_threads =
+        is_per_task && tasks > 1 && amount == tasks && case.cpus_per_task() == Some(1);
+    let (rule, reason) = match meant_threads {
+        true => (
+            "binding-per-task",
+            "-n counts processes, and each gets the amount; for one process with that many threads \
+             use -n1 and -c",
+        ),
+        false => ("binding-never-fits", REFUSED),
+    };
+    let each = match is_per_task {
+        true => amount,
+        false => amount.div_ceil(tasks.max(1)),
+    };
+    let finding = case.warning(rule, why, reason);
+    let threads = || case.set(&["-n1".into(), format!("-c{amount}")]);
+    let threads = meant_threads.then(threads).flatten();
+    Some(finding.or(threads).or(case.set(&[format!("-c{each}")])))
+}
+
+/// What the submitting command knows: its words, and its variables.
+fn submitted<T>(
+    case: &Case<'_>,
+    refusal: impl FnOnce(&Words, &dyn Fn(&str) -> Option<String>) -> Option<T>,
+) -> Option<T> {
+    let words = words(case, case.command.kind.program(), case.command);
+    let job = match (&case.script.job, case.command.kind) {
+        (Some(job), Kind::Srun) => Some(planned::job_cpus(case).or_else(|| job_cpus(case, job))?),
+        _ => None,
+    };
+    refusal(&words, &|name| match (name, &job) {
+        ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
+        ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.to_string()),
+        ("SLURM_NTASKS", Some(_)) => Some(case.job.as_ref()?.tasks().to_string()),
+        _ => Some(case.command.variables.get(name)?.value.to_string()),
+    })
+}
+
+/// The words of a command, and whether its job may get more cores than it requests.
+fn words(case: &Case<'_>, program: Program, command: &Command) -> Words {
+    let texts = command.words.iter().map(|word| word.text.as_str());
+    let words = Words::read(program.name(), texts, case.around.release);
+    let variable = |name: &str| Some(command.variables.get(name)?.value.to_string());
+    let config = case.around.config();
+    let is_larger = config.is_some_and(|config| words.may_get_more(config, variable));
+    match case.is_whole() || is_larger {
+        true => words.where_jobs_may_get_more(),
+        false => words,
+    }
+}
+
+/// The CPUs of a job that has no more than it requests; none if that is not sure.
+pub(super) fn job_cpus(case: &Case<'_>, job: &Command) -> Option<u32> {
+    if case.is_whole() || !job.is_complete() {
+        return None;
+    }
+    let words = words(case, Program::Sbatch, job);
+    let env = |_: &str| None;
+    words
+        .tasks(env)?
+        .checked_mul(words.most_cpus_per_task(env)?)
+}
+
+/// Named cores where other jobs may be.
+pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
+    let binding: Binding = case.own("binding")?;
+    let starts = match &binding.strategy {
+        Strategy::Linear { start, .. } | Strategy::Striding { start, .. } => start.is_some(),
+        Strategy::Explicit(_) => true,
+        Strategy::None | Strategy::Auto(_) => false,
+    };
+    (starts && !case.is_whole()).then(|| {
+        case.hint(
+            "binding-start",
+            format!("--binding={binding} without --exclusive"),
+            "if the job shares its node, the named cores may belong to another job, and then no task \
+             is bound; a strategy without a start takes cores that are free",
+        )
+    })
+}
 
 /// `pe=N` that the submitting command itself refuses.
 pub(super) fn mapping_never_fits(case: &Case<'_>) -> Option<Finding> {
