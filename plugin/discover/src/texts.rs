@@ -3,8 +3,8 @@
 
 use std::ffi::CStr;
 
-use berth_placement::sets::bounded::harmless;
 use berth_placement::sets::limits::INFO_BYTES;
+use berth_placement::sets::text::harmless;
 
 /// A name or a value, cut if it is long.
 pub(crate) fn clean(text: &CStr) -> String {

@@ -6,8 +6,8 @@ mod counts;
 
 use std::borrow::Cow;
 
-use crate::request::core_kind::Kind;
 use crate::request::fixes::Fix;
+use crate::request::keyword_options::Kind;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CoreIdx, PuIdx};

@@ -4,22 +4,20 @@
 use std::fmt;
 
 use crate::answer::memory;
-use crate::answer::note::Note;
+use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
-use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
-use crate::request::Request;
-use crate::request::claims::Claims;
-use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::cpuset::CpusetRequest;
 use crate::request::grid_engine::{Binding, Instance};
+use crate::request::keyword_options::Kind;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::Near;
 use crate::request::wish::Wish;
-use crate::sets::bounded::repeated;
+use crate::request::{Claims, Request};
 use crate::sets::limits::LIST_BYTES;
+use crate::sets::text::repeated;
 use crate::strategy::cpuset::CpusetPart;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;

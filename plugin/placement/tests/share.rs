@@ -234,7 +234,7 @@ fn each_kind_of_core_is_shared_out_by_itself() {
 
 #[test]
 fn a_core_kind_narrows_any_wish() {
-    use berth_placement::request::core_kind::Kind;
+    use berth_placement::request::keyword_options::Kind;
     let equal = node(parts(&[&[&[4]]], 1));
     let hybrid = hybrid();
     let of = |core_kind, request: Request| {
@@ -285,7 +285,7 @@ fn a_core_kind_narrows_any_wish() {
 fn a_core_kind_beside_rank_is_named_as_the_reason() {
     let of = |allocation| {
         let request = Request {
-            core_kind: berth_placement::request::core_kind::Kind::Efficiency,
+            core_kind: berth_placement::request::keyword_options::Kind::Efficiency,
             cpu_bind: CpuBind {
                 mode: Some(Mode::Rank),
                 ..CpuBind::default()

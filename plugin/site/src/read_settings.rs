@@ -3,7 +3,7 @@
 //! that cannot be read. Such a word leaves the cautious behaviour, and its complaint says which one.
 
 use berth_placement::Fixes;
-use berth_placement::sets::nearest::{FAR, nearest};
+use berth_placement::sets::text::{FAR, nearest};
 
 use crate::settings::{KEYS, Settings, Unread};
 

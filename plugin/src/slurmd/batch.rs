@@ -6,9 +6,9 @@ use std::ffi::c_void;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind as CoreKind;
-use berth_placement::sets::bounded::shown;
+use berth_placement::request::keyword_options::Kind as CoreKind;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
+use berth_placement::sets::text::shown;
 use berth_placement::{
     Binding, Claims, Confine, CpuBind, Node, PoolWish, Request, plan_batch,
     request::grid_engine::Strategy,
@@ -23,12 +23,10 @@ use crate::slurmd::launch::here;
 use crate::slurmd::step_cpuset::{self, CpusetOfStep};
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{host, key, pool, refresh, reserved};
-use crate::step::Step;
-use crate::step::convert;
 use crate::step::handover::{Handover, InPool, Outcome};
 use crate::step::options::Own;
 use crate::step::seal::StepIdentity;
-use crate::step::{names, routes};
+use crate::step::{Step, convert, names, routes};
 
 /// `task_p_slurmd_batch_request`.
 ///

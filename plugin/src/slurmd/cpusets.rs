@@ -4,7 +4,7 @@ use std::path::Path;
 
 use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file;
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use berth_site::cpusets::{Site, SiteCpusets};
 use nix::unistd::User;
 

@@ -6,8 +6,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
+use berth_placement::sets::text::shown;
 use berth_placement::{Claims, Message, Node, Plan, PoolWish, Request, plan, planned_on};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -16,15 +16,12 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
-use crate::slurmd::requested_step;
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{host, key, pool, refresh, refusal, reserved, shadow};
+use crate::slurmd::{host, key, pool, refresh, refusal, requested_step, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
 use crate::step::seal::StepIdentity;
 use crate::step::words::{join_bounded, name};
-use crate::step::{CpuBindWords, Step};
-use crate::step::{bits, names};
-use crate::step::{convert, memory};
+use crate::step::{CpuBindWords, Step, bits, convert, memory, names};
 
 /// slurmd knows of no other step.
 static NOBODY: LazyLock<Claims> = LazyLock::new(Claims::default);

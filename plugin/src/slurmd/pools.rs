@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use berth_host::last_good_config::LastGoodConfig;
 use berth_host::site_file;
 use berth_placement::Node;
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use berth_site::pools::{Site, SitePools};
 
 use crate::site::{node, settings, standing};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::{
     AcrossHosts, Allocation, Claims, CoreSpec, CpuBind, Distribution, Fix, Fixes, Node, Order,
     Plan, Refusal, Request, Rules, Wish, plan,

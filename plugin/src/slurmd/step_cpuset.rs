@@ -1,8 +1,8 @@
 //! The cpuset of a step or a batch script: its job's request, merged with its partition's words.
 
 use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
+use berth_placement::sets::text::shown;
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
 use berth_site::cpusets::{JobIdentity, SiteCpusets};
 use slurm_sys::views::{Credential, SpankOption};
@@ -10,11 +10,9 @@ use slurm_sys::{BatchRequest, LaunchRequest};
 
 use crate::site::settings::Settings;
 use crate::slurmd::cpusets;
-use crate::step::CpusetWish;
-use crate::step::convert;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::options::{Own, Texts};
-use crate::step::routes;
+use crate::step::{CpusetWish, convert, routes};
 
 /// What a step's cpuset is to be.
 pub(crate) struct CpusetOfStep {

@@ -1,10 +1,10 @@
 //! The wishes that berth's own options name. In: their texts. Out: what a request takes from them,
 //! or a text for the user.
 
-use berth_placement::request::core_kind::Kind;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::sets::bounded::shown;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::sets::text::shown;
 use berth_placement::{Binding, Confine, Mapping, Near, PoolWish, Request};
 use berth_srun::OwnRequest;
 

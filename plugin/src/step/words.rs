@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Display, Write};
 
-use berth_placement::request::core_kind::Kind;
-use berth_placement::sets::bounded::{Bounded, shown};
-use berth_placement::sets::decimal::write_number;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
+use berth_placement::sets::text::{Bounded, shown, write_number};
 use berth_placement::{Note, Request, Rule};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;

@@ -3,18 +3,16 @@
 
 use berth_host::LedgerError;
 use berth_host::ledger::Session;
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::sets::text::shown;
 use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
 use slurm_sys::StepRecord;
 
 use crate::site::settings;
 use crate::site::standing::Abi;
-use crate::step::bits;
 use crate::step::handover::{Handover, InCpuset, Outcome};
-use crate::step::memory;
 use crate::step::words::{join, name};
-use crate::step::{CpuBindWords, Step};
+use crate::step::{CpuBindWords, Step, bits, memory};
 use crate::stepd::account::Account;
 use crate::stepd::decide::{self, Decided, Failed, StepOwner, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};

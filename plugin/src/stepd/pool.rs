@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
-use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
 use berth_host::ledger::{self, Entry, OwnEntry};
-use berth_host::{Ledger, LedgerError, StateDir};
+use berth_host::{Ledger, LedgerError, StateDir, announcement};
 use berth_placement::CpuSet;
 use berth_placement::pools::Full;
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use slurm_sys::StepRecord;
 
 use crate::site::metrics;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName, PoolWish};
 
 use crate::options::Own;

@@ -2,7 +2,7 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
-use berth_placement::sets::nearest::LONGEST;
+use berth_placement::sets::text::LONGEST;
 use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};

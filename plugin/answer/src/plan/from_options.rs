@@ -1,8 +1,8 @@
 //! A step on what the options say that it owns: how many tasks srun starts, and how they are laid out
 //! over nodes that are all alike. slurmctld is not asked.
 
-use berth_placement::controller::task_count::JobCpus;
-use berth_placement::request::core_kind::Kind;
+use berth_placement::controller::JobCpus;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;

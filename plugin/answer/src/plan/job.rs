@@ -6,8 +6,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
+use berth_placement::request::keyword_options::Kind as CoreKind;
 use berth_placement::{Across, Node, Request, counted, plan_batch};
 use berth_srun::Program;
 

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::Kind;
 use berth_placement::{
     Binding, Confine, CpuBind, Machine, Mapping, Near, Plan, SiteConfine, SocketKind,
 };

@@ -9,8 +9,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::sets::decimal::write_number;
 use crate::sets::ids::CpuId;
+use crate::sets::text::write_number;
 
 pub use crate::sets::limits::MAX_CPUS;
 

@@ -1,18 +1,16 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
-use crate::answer::cpuset_note::CpusetNote;
+use crate::answer::cpuset::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
-use crate::answer::note::Note;
+use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::{NoCpu, Refusal};
-use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
-use crate::request::claims::Claims;
-use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::request::grid_engine::Binding;
-use crate::request::{Allocation, CoreSpec, Request};
+use crate::request::keyword_options::Kind;
+use crate::request::{Allocation, Claims, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::topology::node::Node;

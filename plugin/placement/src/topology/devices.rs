@@ -8,8 +8,8 @@ use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::TextError;
 use crate::sets::ids::NumaId;
+use crate::sets::text::TextError;
 #[cfg(feature = "serde")]
 use crate::sets::travel;
 

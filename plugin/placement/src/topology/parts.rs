@@ -1,17 +1,16 @@
-//! The pieces of a machine as a discoverer found them, before they are checked.
-//! In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
+//! The pieces of a machine as a discoverer found them, before they are checked, and why a machine cannot be made of
+//! them. In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
+use derive_more::Display;
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::MachineError;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::MAX_DEVICES;
 #[cfg(feature = "serde")]
 use crate::sets::travel;
 use crate::topology::devices::Device;
-use crate::topology::kinds::CoreKind;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 /// The pieces of a machine. Only packages are needed; `..Parts::default()` leaves the rest unknown. The names and the
 /// order of its fields are those of the machine file.
@@ -208,6 +207,66 @@ fn disjoint<'a>(
     }
     Ok(())
 }
+
+/// Cores of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct CoreKind {
+    /// Its CPUs.
+    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    pub cpus: CpuSet,
+    /// hwloc's rank: 0 is the slowest and most frugal kind. `None` where hwloc knows no order.
+    pub rank: Option<u32>,
+    /// hwloc's names and values, such as `CoreType` `IntelAtom`, `FrequencyMaxMHz` `3800`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub infos: Vec<(String, String)>,
+}
+
+impl CoreKind {
+    /// A value by its name.
+    #[must_use]
+    pub fn info(&self, name: &str) -> Option<&str> {
+        let found = self.infos.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A machine that cannot exist.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub enum MachineError {
+    /// There is no hardware thread.
+    #[display("the machine description has no CPU; check the file or the synthetic string")]
+    NoCpu,
+    /// One CPU number stands in two cores.
+    #[display(
+        "the machine description has CPU {_0} in two cores; it was edited or cut: export it again with lstopo"
+    )]
+    CpuTwice(CpuId),
+    /// One CPU stands in two objects of one kind.
+    #[display(
+        "the machine description has CPU {cpu} in two {what}; it was edited or cut: export it again with lstopo"
+    )]
+    Shared {
+        /// The CPU.
+        cpu: CpuId,
+        /// The kind, in words: `L2 caches`.
+        what: &'static str,
+    },
+    /// The distances are not one for each two NUMA nodes.
+    #[display(
+        "the machine description has {nodes} NUMA nodes and not one distance for each two of them; it was \
+         edited or cut: export it again with lstopo"
+    )]
+    Distances {
+        /// NUMA nodes.
+        nodes: usize,
+    },
+    /// There are more devices than any node has.
+    #[display("the machine description has {_0} devices, and {MAX_DEVICES} is the limit")]
+    TooManyDevices(usize),
+}
+
+impl std::error::Error for MachineError {}
 
 #[cfg(test)]
 mod tests {

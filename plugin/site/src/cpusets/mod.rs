@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use berth_placement::request::cpuset::{Attributes, Words};
-use berth_placement::sets::nearest::{FAR, nearest};
+use berth_placement::sets::text::{FAR, nearest};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use read::{LineError, Site, read};
@@ -172,7 +172,7 @@ impl fmt::Display for Denied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name, nearest } => {
-                let name = berth_placement::sets::bounded::shown(words::SHOWN, name);
+                let name = berth_placement::sets::text::shown(words::SHOWN, name);
                 match nearest {
                     Some(near) => write!(
                         f,

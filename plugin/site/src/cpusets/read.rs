@@ -5,8 +5,7 @@
 use std::fmt;
 
 use berth_placement::request::cpuset::{Attributes, Dynamic, Keyword, Words};
-use berth_placement::sets::bounded::shown;
-use berth_placement::sets::nearest::{FAR, nearest};
+use berth_placement::sets::text::{FAR, nearest, shown};
 use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::words::{SHOWN, Word, words};

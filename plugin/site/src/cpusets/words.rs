@@ -47,7 +47,7 @@ fn word(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Word, 
         (Some(quote), _) => Err(format!("the quote {quote} does not end on this line")),
         (None, None) => Err(format!(
             "{} is no word of the form key=value",
-            berth_placement::sets::bounded::shown(SHOWN, &text)
+            berth_placement::sets::text::shown(SHOWN, &text)
         )),
         (None, Some(key)) => Ok(Word { key, value: text }),
     }

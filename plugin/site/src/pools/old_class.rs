@@ -1,7 +1,7 @@
 //! Classes that pools of earlier releases could have: real-time tasks (`realtime`), and idle tasks of everybody else
 //! (`idle`). A file that asks for one gets weights, and a line for the administrator.
 
-use berth_placement::sets::bounded::shown;
+use berth_placement::sets::text::shown;
 
 use super::{Pool, SitePools};
 use crate::cpusets::words::SHOWN;

@@ -3,7 +3,7 @@
 //! and the reason. Pure.
 
 use berth_placement::pools::HIGHEST;
-use berth_placement::sets::bounded::shown;
+use berth_placement::sets::text::shown;
 
 use super::{Jobs, LineError, Pool, SitePools, old_class};
 use crate::cpusets::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};

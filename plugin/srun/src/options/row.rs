@@ -1,6 +1,6 @@
 //! One option: everything that is known of it, and the words of the tables of options.
 
-use berth_placement::sets::nearest::{LONGEST, nearest as near};
+use berth_placement::sets::text::{LONGEST, nearest as near};
 
 use super::{Command, Takes, of as options_of};
 use crate::release::Release;

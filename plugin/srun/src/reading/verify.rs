@@ -2,7 +2,7 @@
 //! `validate_options_salloc_sbatch_srun`.
 
 use berth_placement::controller::select::{ClientRules, LineOptions, SrunTasks};
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
 use crate::reading::for_model::from_state;

@@ -1,6 +1,6 @@
 //! Values that srun refuses, and options that it ignores.
 
-use berth_placement::sets::nearest::nearest;
+use berth_placement::sets::text::nearest;
 use berth_srun::{Own, OwnRequest};
 
 use crate::args::values_of;

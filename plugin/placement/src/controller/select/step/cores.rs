@@ -4,8 +4,7 @@
 use crate::controller::select::answer::{Gap, StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{ClusterNode, SlurmLine};
 use crate::controller::select::core_set::CoreSet;
-use crate::controller::select::step::job::Job;
-use crate::controller::select::step::request::StepRequest;
+use crate::controller::select::step::request::{Job, StepRequest};
 use crate::request::distribution::Order;
 
 /// The step's cores on one node of the job.

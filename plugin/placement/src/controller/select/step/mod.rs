@@ -2,15 +2,13 @@
 //! In: the job and the request. Out: the step's nodes, cores and tasks, or why there are none. Pure.
 
 mod cores;
-pub(super) mod job;
 mod nodes;
 pub(super) mod request;
 
-use crate::controller::layout::Across;
+use crate::controller::Across;
 use crate::controller::select::answer::{Gap, StepAnswer, StepGrant, StepNode, StepRefusal};
 use crate::controller::select::cluster::SlurmLine;
-use crate::controller::select::step::job::Job;
-use crate::controller::select::step::request::StepRequest;
+use crate::controller::select::step::request::{Job, StepRequest};
 use crate::request::distribution::AcrossHosts;
 
 pub(super) fn answer(job: &Job<'_>, request: &StepRequest) -> StepAnswer {

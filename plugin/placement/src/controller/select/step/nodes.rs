@@ -3,8 +3,7 @@
 
 use crate::controller::select::answer::{StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{Memory, SlurmLine};
-use crate::controller::select::step::job::Job;
-use crate::controller::select::step::request::StepRequest;
+use crate::controller::select::step::request::{Job, StepRequest};
 
 const NO_CONFIGURATION: StepAnswer = StepAnswer::Refused(StepRefusal::NodeConfiguration);
 const TOO_MANY_CPUS: StepAnswer = StepAnswer::Refused(StepRefusal::TooManyCpus);

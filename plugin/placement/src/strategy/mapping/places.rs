@@ -1,16 +1,24 @@
-//! Maps tasks to objects: round and round, N on each, or one after the other in the whole share.
-//! In: the mapping, the share. Out: a place for each task in mapping order, or why not. Pure.
+//! Gives each task a place: maps tasks to objects (round and round, N on each, or one after the other in the whole
+//! share) or to the CPUs of a `pe-list=`, by their logical number within the share; and ranks the places. In: the
+//! mapping, the share. Out: a place for each task, in mapping order or by local id, or why not. Pure.
 
-use crate::answer::mapping_refusal::{MappingRefusal, Short};
-use crate::request::mapping::Target;
-use crate::request::object_kind::ObjectKind;
-use crate::strategy::mapping::Place;
+use crate::answer::mapping::{MappingRefusal, Short};
+use crate::request::cpu_bind::ObjectKind;
+use crate::request::mapping::{PeList, RankBy, Target};
+use crate::sets::cpuset::CpuSet;
 use crate::strategy::mapping::bind::{Binder, Room};
 use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;
 
+/// One task's place: the object that it is mapped to, by the order of objects, and its CPUs.
+pub(super) struct Place {
+    object: usize,
+    /// `None` if it stays unbound.
+    pub(super) cpus: Option<CpuSet>,
+}
+
 /// A place for each task.
-pub(super) fn places(
+pub(super) fn on_objects(
     requested: &Resolved,
     share: &Share<'_>,
 ) -> Result<Vec<Place>, MappingRefusal> {
@@ -150,4 +158,91 @@ impl Mapper<'_> {
             among: self.requested.counted(),
         }
     }
+}
+
+/// The whole list for each task, or with `ordered` one entry for each.
+pub(super) fn from_list(
+    requested: &Resolved,
+    share: &Share<'_>,
+    (list, ordered): (&PeList, bool),
+) -> Result<Vec<Place>, MappingRefusal> {
+    let numbers: Vec<usize> = list.numbers().map(|number| number as usize).collect();
+    if let Some(missing) = numbers.iter().find(|number| **number >= share.len()) {
+        return Err(MappingRefusal::NoSuchCpu {
+            requested: *missing as u32,
+            count: share.len() as u32,
+            threads: requested.threads,
+        });
+    }
+    // A number that stands twice serves two tasks where nobody chose what to bind to.
+    let twice = requested.overload || !(ordered || requested.is_explicit());
+    let entries = match twice {
+        true => numbers.len(),
+        false => distinct(&numbers),
+    };
+    if requested.tasks as usize > entries {
+        return Err(MappingRefusal::TooMany {
+            tasks: requested.tasks,
+            fits: entries as u32,
+            short: Short::List,
+            among: requested.counted(),
+        });
+    }
+    let place = |cpus: &[usize]| {
+        Ok(Place {
+            object: 0,
+            cpus: Some(share.set(cpus)),
+        })
+    };
+    if ordered {
+        let used = numbers.chunks(1).take(requested.tasks as usize);
+        return used.map(place).collect();
+    }
+    let mut packages = numbers
+        .iter()
+        .map(|cpu| share.object(ObjectKind::Package, *cpu));
+    let first = packages.next().flatten();
+    if packages.any(|package| package != first) {
+        return Err(MappingRefusal::TwoPackages);
+    }
+    let shared = place(&numbers)?.cpus;
+    let one = || Place {
+        object: 0,
+        cpus: shared.clone(),
+    };
+    Ok((0..requested.tasks).map(|_| one()).collect())
+}
+
+fn distinct(numbers: &[usize]) -> usize {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted.len()
+}
+
+/// The places in the order of tasks.
+pub(super) fn ranked(mut places: Vec<Place>, rank: RankBy) -> Vec<Place> {
+    match rank {
+        RankBy::Slot | RankBy::Node => places,
+        RankBy::Fill => {
+            // Places of one object stay in mapping order.
+            places.sort_by_key(|place| place.object);
+            places
+        }
+        RankBy::Span => span(places),
+    }
+}
+
+/// The first place of each object, then the second of each.
+fn span(places: Vec<Place>) -> Vec<Place> {
+    let objects = places.iter().map(|place| place.object + 1).max();
+    let mut turns = vec![0_usize; objects.unwrap_or(0)];
+    let in_turn = |place: Place| {
+        let turn = &mut turns[place.object];
+        *turn += 1;
+        (*turn, place)
+    };
+    let mut places: Vec<_> = places.into_iter().map(in_turn).collect();
+    places.sort_by_key(|(turn, place)| (*turn, place.object));
+    places.into_iter().map(|(_, place)| place).collect()
 }

@@ -1,12 +1,13 @@
-//! `--confine`, and the site's `confine=`: whether a task's CPUs are a fence, or advice that the task
-//! may ignore. In: both words. Out: whether tasks are confined, and what the user must know. Pure.
+//! The options of berth's own whose value is one word: `--confine` beside the site's `confine=`, `--core-kind`,
+//! `--pool`. In: the words. Out: whether tasks are confined and what the user must know, the kind of cores, the wish.
+//! Pure.
 
 use std::fmt;
 use std::str::FromStr;
 
 use derive_more::Display;
 
-use crate::sets::error::TextError;
+use crate::sets::text::TextError;
 
 /// What a step requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
@@ -87,6 +88,87 @@ impl fmt::Display for SiteConfine {
     }
 }
 
+/// The requested kind of cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Kind {
+    /// All cores.
+    #[default]
+    #[display("any")]
+    Any,
+    /// Fast cores.
+    #[display("performance")]
+    Performance,
+    /// Slow and frugal cores.
+    #[display("efficiency")]
+    Efficiency,
+}
+
+impl FromStr for Kind {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text.to_ascii_lowercase().as_str() {
+            "any" => Ok(Self::Any),
+            "performance" => Ok(Self::Performance),
+            "efficiency" => Ok(Self::Efficiency),
+            _ => Err(TextError::new(text, "performance, efficiency or any")),
+        }
+    }
+}
+
+/// What a job requests. No job can request a pool: the site says which jobs are in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[display("none")]
+pub enum PoolWish {
+    /// The job runs as a normal one.
+    None,
+}
+
+impl FromStr for PoolWish {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text {
+            "none" => Ok(Self::None),
+            _ => Err(TextError::new(
+                text,
+                "none (the site decides which jobs are in a pool, by their partition)",
+            )),
+        }
+    }
+}
+
+/// A pool's name, as `berth plan` asks about it; `none` is no pool.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub struct PoolName(String);
+
+/// Bytes of a name.
+const MOST: usize = 64;
+
+impl PoolName {
+    /// The name, unless it is `none`.
+    #[must_use]
+    pub fn of_a_pool(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|name| *name != "none")
+    }
+}
+
+impl FromStr for PoolName {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let fits = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
+        match !text.is_empty() && text.len() <= MOST && text.chars().all(fits) {
+            true => Ok(Self(text.into())),
+            false => Err(TextError::new(
+                text,
+                "none or the name of one of the site's pools",
+            )),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +214,21 @@ mod tests {
         }
         for (word, site) in SiteConfine::WORDS {
             assert_eq!(site.to_string(), word);
+        }
+    }
+
+    #[test]
+    fn nobody_chooses_a_pool() {
+        assert_eq!("none".parse(), Ok(PoolWish::None));
+        for text in ["", "multi8", "None", "none "] {
+            assert!(text.parse::<PoolWish>().is_err(), "{text}");
+        }
+        for (text, pool) in [("none", None), ("multi8", Some("multi8"))] {
+            let name: PoolName = text.parse().unwrap();
+            assert_eq!((name.of_a_pool(), name.to_string().as_str()), (pool, text));
+        }
+        for text in ["", "a b", "none!"] {
+            assert!(text.parse::<PoolName>().is_err(), "{text}");
         }
     }
 }

@@ -1,13 +1,61 @@
-//! The machine without the efficiency cores that slurmd leaves out: from 23.02 on, if `SlurmdParameters` has no
-//! `allow_ecores`, slurmd restricts its topology to the cores that hwloc calls `IntelCore`.
-//! In: a machine with kinds of cores. Out: the part that slurmd counts. Pure.
-//! Source: `_remove_ecores` in src/slurmd/common/xcpuinfo.c. It needs a slurmd that was built with hwloc 2.4.1 or
-//! newer, so the caller compares slurmd's count with each part.
+//! Performance and efficiency cores: which cores are of each kind, and the machine without the efficiency cores that
+//! slurmd leaves out. In: a machine with kinds of cores. Out: sets of CPUs, and the part that slurmd counts. Pure.
+//!
+//! From 23.02 on, if `SlurmdParameters` has no `allow_ecores`, slurmd restricts its topology to the cores that hwloc
+//! calls `IntelCore`: `_remove_ecores` in src/slurmd/common/xcpuinfo.c. It needs a slurmd that was built with hwloc
+//! 2.4.1 or newer, so the caller compares slurmd's count with each part.
 
+use crate::request::keyword_options::Kind;
 use crate::sets::cpuset::CpuSet;
-use crate::topology::kinds::CoreKind;
 use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::node::Node;
+use crate::topology::parts::CoreKind;
 use crate::topology::shape::Shape;
+
+impl Machine {
+    /// The CPUs of the performance or efficiency cores; none on a machine without several kinds, or where
+    /// their order is unknown. Intel's names count where hwloc reports them; otherwise the slowest
+    /// kind is the efficient one, and all others perform.
+    #[must_use]
+    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
+        let kinds = self.kinds();
+        if requested == Kind::Any {
+            return Some(self.cpus().clone());
+        }
+        let named = |kind: &&CoreKind| {
+            let name = kind.info("CoreType");
+            name.is_some_and(|name| name.eq_ignore_ascii_case("IntelCore"))
+        };
+        let is_named =
+            kinds.iter().any(|kind| named(&kind)) && !kinds.iter().all(|kind| named(&kind));
+        let performs = |(at, kind): &(usize, &CoreKind)| match is_named {
+            true => named(kind),
+            false => *at > 0,
+        };
+        let is_ordered = kinds.iter().all(|kind| kind.rank.is_some());
+        if kinds.len() < 2 || !(is_named || is_ordered) {
+            return None;
+        }
+        let wanted = |kind: &(usize, &CoreKind)| performs(kind) == (requested == Kind::Performance);
+        let kept = kinds.iter().enumerate().filter(wanted);
+        let kept: CpuSet = kept.flat_map(|(_, kind)| kind.cpus.iter()).collect();
+        (!kept.is_empty()).then_some(kept)
+    }
+}
+
+impl Node {
+    /// The CPUs of the performance or efficiency cores that slurmd counts; none if it counts none. What
+    /// it leaves out still tells the kinds of the others.
+    #[must_use]
+    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
+        let counted = self.machine()?.cpus();
+        let kept = self
+            .whole_machine()?
+            .cpus_of_kind(requested)?
+            .intersection(counted);
+        (!kept.is_empty()).then_some(kept)
+    }
+}
 
 /// How a release finds the performance cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
