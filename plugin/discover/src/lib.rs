@@ -6,24 +6,23 @@
 //! slurmd links this crate: the command does, as a child with a time limit.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![forbid(unsafe_code)]
 
 mod convert;
 mod devices;
-mod distances;
 mod environment;
 mod error;
-mod kernel;
-mod kinds;
 mod load;
 mod looks;
 mod source;
-mod synthetic;
-mod texts;
-mod whole;
+
+use std::fs::File;
+use std::io::Read;
 
 use berth_host::cgroup::held_by_others;
 use berth_placement::topology::presets::Preset;
-use berth_placement::{Device, Machine, MachineError};
+use berth_placement::{CpuSet, Device, Machine, MachineError};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
@@ -153,7 +152,7 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
     let mut notes = Vec::new();
     let all = looks.second(input, &parts).and_then(|mut all| {
         if this_system {
-            all.isolated = kernel::isolated();
+            all.isolated = isolated_cpus();
             all.held = held_by_others(&all.pus().collect());
         }
         Ok(Machine::new(all)?)
@@ -175,4 +174,28 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
         unprobed: matches!(input, Input::Host),
         notes,
     })
+}
+
+/// `isolcpus=` and `nohz_full=`, as the kernel shows them.
+const ISOLATED_LISTS: [&str; 2] = [
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+];
+
+/// The CPUs of both lists.
+fn isolated_cpus() -> CpuSet {
+    let mut cpus = CpuSet::new();
+    for list in ISOLATED_LISTS {
+        cpus.insert_all(&read_list(list).unwrap_or_default());
+    }
+    cpus
+}
+
+/// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
+fn read_list(path: &str) -> Option<CpuSet> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    // The kernel fills a page at most.
+    file.take(1 << 16).read_to_end(&mut text).ok()?;
+    CpuSet::from_list(std::str::from_utf8(&text).ok()?.trim()).ok()
 }

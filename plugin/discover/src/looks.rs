@@ -1,14 +1,16 @@
-//! The two looks at one machine. In: the input for hwloc. Out: the topology as slurmd sees it,
-//! and the parts with the objects that slurmd's filters drop. The first look never waits for the
-//! second.
+//! The two looks at one machine. In: the input for hwloc. Out: the topology as slurmd sees it, and the parts with the
+//! objects that slurmd's filters drop: dies, L1 and L2 caches, the order of the whole topology, devices of a file. The
+//! first look never waits for the second; CPUs are matched by the kernel's numbers.
 
 use berth_placement::Parts;
+use berth_placement::sets::ids::CpuId;
 use hwlocality::Topology;
 use hwlocality::object::types::ObjectType;
 
+use crate::convert::{self, objects, os_number};
+use crate::devices;
 use crate::error::DiscoverError;
 use crate::load::{DROPPED, Input, Objects};
-use crate::whole;
 
 /// A machine as hwloc sees it through slurmd's filters, and without them.
 pub(crate) struct Looks {
@@ -57,9 +59,27 @@ impl Looks {
             Input::Host | Input::Synthetic(_) => Objects::All,
         };
         match &self.whole {
-            Whole::Same => whole::add(&self.slurmds, parts),
-            Whole::Another(whole) => whole::add(whole, parts),
-            Whole::NotYet => whole::add(&input.load(objects)?, parts),
+            Whole::Same => complete(&self.slurmds, parts),
+            Whole::Another(whole) => complete(whole, parts),
+            Whole::NotYet => complete(&input.load(objects)?, parts),
         }
     }
+}
+
+/// The parts with everything that the topology has beside them. A CPU may have come or gone between the two looks.
+fn complete(topology: &Topology, parts: &Parts) -> Result<Parts, DiscoverError> {
+    let pus = topology.objects_with_type(ObjectType::PU);
+    let order = pus.map(|pu| os_number(pu, "hardware thread").map(CpuId));
+    let whole = Parts {
+        dies: objects(topology, ObjectType::Die)?,
+        l2_caches: objects(topology, ObjectType::L2Cache)?,
+        l1_caches: objects(topology, ObjectType::L1Cache)?,
+        whole_order: order.collect::<Result<_, _>>()?,
+        kinds: convert::kinds(topology)?,
+        ..Parts::default()
+    };
+    Ok(Parts {
+        devices: devices::devices(topology)?,
+        ..parts.clone().with_whole(whole)
+    })
 }
