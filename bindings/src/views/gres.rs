@@ -6,9 +6,8 @@
 use super::bits;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
-use crate::list::for_each;
 use crate::probe::{self, Probe};
-use crate::record::Record;
+use crate::record::{Record, for_each};
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
 use std::ops::ControlFlow;

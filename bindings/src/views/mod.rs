@@ -6,7 +6,6 @@
 
 mod batch;
 mod bits;
-mod cpu_set;
 mod credential;
 mod environment;
 mod gres;
