@@ -2,6 +2,8 @@
 //! In: `key=value` words, and a reader of host lists. Out: `Settings`, and a complaint for each word
 //! that cannot be read. Such a word leaves the cautious behaviour, and its complaint says which one.
 
+use std::path::PathBuf;
+
 use berth_placement::Fixes;
 use berth_placement::sets::text::{FAR, nearest};
 
@@ -194,4 +196,13 @@ fn unknown_key(key: &str) -> String {
         Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }
+}
+
+/// berth's line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlugstackLine {
+    /// The file in which it stands.
+    pub path: PathBuf,
+    /// The words behind the object.
+    pub words: Vec<String>,
 }

@@ -3,8 +3,8 @@
 //!
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others) →
-//! [`submission`] (what the submitting command can know of a job). [`host_list`], [`number`] and
-//! [`node_counts`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
+//! [`submission`] (what the submitting command can know of a job). [`number`] and
+//! [`node_lists`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
 //! slurmctld's selection takes. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
 //!
@@ -20,9 +20,8 @@
 #![forbid(unsafe_code)]
 
 pub mod conf;
-pub mod host_list;
 pub mod line;
-pub mod node_counts;
+pub mod node_lists;
 pub mod number;
 pub mod options;
 mod own_request;

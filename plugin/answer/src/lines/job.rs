@@ -6,7 +6,7 @@ use berth_placement::sets::text::LONGEST;
 use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::submission::{directives, two_names};
+use berth_srun::submission::{directives, own_values};
 use berth_srun::{Line, Release, line};
 
 use crate::args::is_plans_own;
@@ -110,7 +110,7 @@ pub(crate) fn read(
         .into_iter()
         .partition(|given| is_foreign(given, program, release));
     line.options = own;
-    if let Some(why) = two_names::why(&line.options) {
+    if let Some(why) = own_values::two_values(&line.options) {
         return Err(failed(&why));
     }
     if let Some(wrong) = line.options.iter().find(|given| given.trouble.is_some()) {

@@ -8,7 +8,7 @@ use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
 use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
 use berth_site::cpusets::{PartitionWords, Site};
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 
 use crate::{Question, World};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::options::{Choice, Own};
-use berth_srun::submission::by_default::{self, Typed};
+use berth_srun::submission::own_values;
+use berth_srun::submission::own_values::Typed;
 use berth_srun::{Config, LineOption};
 
 use crate::args::{SrunOptions, set_on_line};
@@ -37,7 +38,7 @@ impl Around {
         };
         let typed = |one: Own| Some(Typed::of(one, job.own(one.name)?));
         let typed: Vec<_> = Own::ALL.into_iter().filter_map(typed).collect();
-        if !by_default::counts_beside(own, &typed) {
+        if !own_values::counts_beside(own, &typed) {
             return self.of_job(name).map(String::from);
         }
         args.variable(name)
@@ -73,7 +74,7 @@ impl Question {
 
     /// Sets an option as the job's line or a variable has it.
     fn take_default(&mut self, own: Own, around: &Around) -> Result<(), String> {
-        let found = by_default::value(own, &around.typed, |name| around.variable(self, name));
+        let found = own_values::value(own, &around.typed, |name| around.variable(self, name));
         let Some((name, text)) = found else {
             return Ok(());
         };

@@ -13,9 +13,9 @@ use berth_placement::request::keyword_options::Kind;
 use berth_placement::{
     Binding, Confine, CpuBind, Machine, Mapping, Near, Plan, SiteConfine, SocketKind,
 };
-use berth_site::plugstack::PlugstackLine;
 use berth_site::read_settings;
-use berth_srun::host_list::{Most, expand};
+use berth_site::read_settings::PlugstackLine;
+use berth_srun::node_lists::{Most, expand};
 use berth_srun::reading::LevelFrom;
 use berth_srun::{Own, Release, SrunRequest};
 

@@ -5,7 +5,6 @@
 pub(crate) mod read;
 #[cfg(test)]
 mod read_tests;
-pub(crate) mod words;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -172,7 +171,7 @@ impl fmt::Display for Denied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name, nearest } => {
-                let name = berth_placement::sets::text::shown(words::SHOWN, name);
+                let name = berth_placement::sets::text::shown(read::SHOWN, name);
                 match nearest {
                     Some(near) => write!(
                         f,

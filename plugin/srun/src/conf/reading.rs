@@ -6,8 +6,8 @@ use berth_placement::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES};
 
 use super::nodes::{self, MOST_NAMES, Shaped};
 use super::text::{ConfError, Line, MOST_BYTES};
-use super::{Config, NodeSet, Usable, partitions, values};
-use crate::host_list::expand;
+use super::{Config, NodeSet, Usable, partitions, text};
+use crate::node_lists::expand;
 
 /// The most partitions, node sets, and lines of nodes that are down.
 const MOST_PARTS: usize = 4096;
@@ -34,10 +34,10 @@ impl Reading {
         };
         let is_default = name.eq_ignore_ascii_case("default");
         match key.as_str() {
-            "nodename" if is_default => self.node = Some(values::merged(self.node.take(), line)?),
+            "nodename" if is_default => self.node = Some(text::merged(self.node.take(), line)?),
             "nodename" => self.add_nodes(&line)?,
             "partitionname" if is_default => {
-                self.part = Some(values::merged(self.part.take(), line)?);
+                self.part = Some(text::merged(self.part.take(), line)?);
             }
             "partitionname" => self.add_partition(&line)?,
             "downnodes" => {

@@ -65,7 +65,7 @@ fn first_line(why: &str) -> String {
 fn two_names(case: &Case<'_>) -> Option<String> {
     let given = &case.command.line.options;
     let is_known = !given.iter().any(|one| case.command.is_computed(one));
-    berth_srun::submission::two_names::why(given).filter(|_| is_known)
+    berth_srun::submission::own_values::two_values(given).filter(|_| is_known)
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.

@@ -1,7 +1,7 @@
 //! A job as slurmctld shows it: its own fields, and its part of each node.
 
 use berth_placement::CpuSet;
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 use serde::{Deserialize, Serialize};
 
 /// A job.

@@ -1,7 +1,7 @@
-//! Which of berth's own options hold: `BERTH_BINDING` and others are the submitting user's defaults,
-//! an outer command has asked for some, and others are typed.
+//! The value of each of berth's own options: `BERTH_BINDING` and others are the submitting user's defaults,
+//! an outer command has asked for some, and others are typed, perhaps by both of their names.
 //! In: the environment, the typed options. Out: an option's value as it is typed, and the variable
-//! that it comes from. [`value`] is the whole rule:
+//! that it comes from; what is wrong. [`value`] is the whole rule:
 //!
 //! 1. A typed option overrides itself, by either of its names, and what excludes it ([`Choice`]),
 //!    wherever that comes from.
@@ -12,10 +12,12 @@
 //! the other one names. Whether they go together counts only where one place has both: `Wish::of` of
 //! berth-placement. A `--near=none` overrides other values of `--near` and excludes nothing. A
 //! `--binding=none` means that berth binds nothing: it overrides a mapping and a `--near` from elsewhere as
-//! every other `--binding` does, and gives way to those of its own line.
+//! every other `--binding` does, and gives way to those of its own line. Slurm keeps both values of an option that is
+//! typed by both of its names, `--near` and `--berth-near`, and only one could count.
 
 use berth_placement::Near;
 
+use crate::line::LineOption;
 use crate::options::{Choice, Own};
 
 /// An option that is typed.
@@ -90,9 +92,34 @@ pub fn value(
     users.or_else(outer)
 }
 
+/// The reason why a line is refused that gives one option two values, by both of its names.
+#[must_use]
+pub fn two_values(given: &[LineOption]) -> Option<String> {
+    Own::ALL
+        .into_iter()
+        .find_map(|own| two_values_of(own, given))
+}
+
+/// The reason why a line is refused that gives this option two values, by both of its names.
+pub(super) fn two_values_of(own: Own, given: &[LineOption]) -> Option<String> {
+    let last = |is_alias: bool| {
+        let mut all = given.iter().rev();
+        let found = all.find(|one| one.name == own.name && one.alias.is_some() == is_alias);
+        Some((found?.alias.unwrap_or(own.name), found?.value.as_deref()?))
+    };
+    let [(short, value), (sure, other)] = [last(false)?, last(true)?];
+    (value != other).then(|| {
+        format!(
+            "--{short}={value} and --{sure}={other} are two names of one option; leave out one of them"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::read;
+    use crate::options::Command;
 
     const OWN: &str = "BERTH_BINDING";
     const ROUTED: &str = "SLURM_SPANK__SLURM_SPANK_OPTION_berth_binding";
@@ -291,6 +318,33 @@ mod tests {
                 is(Own::MapBy.variable, "core")
             );
             assert_eq!(found(Own::Near, &[], &outer), is(Own::Near.routed, none));
+        }
+    }
+
+    #[test]
+    fn both_names_with_two_values_are_refused() {
+        for (line, expected) in [
+            ("--near=gpu --berth-near=gpu ./a", None),
+            ("--near=gpu --near=network ./a", None),
+            ("--berth-near=gpu --berth-near=network ./a", None),
+            ("--near=gpu --berth-binding=auto ./a", None),
+            ("--near=gpu ./a --berth-near=network", None),
+            (
+                "--berth-near gpu --near=network ./a",
+                Some(
+                    "--near=network and --berth-near=gpu are two names of one option; leave out one of them",
+                ),
+            ),
+            (
+                "--map-by=core -n2 --berth-map-by=numa --map-by=slot ./a",
+                Some(
+                    "--map-by=slot and --berth-map-by=numa are two names of one option; leave out one of them",
+                ),
+            ),
+        ] {
+            let words: Vec<_> = line.split(' ').collect();
+            let found = two_values(&read(&words, Command::Srun, None).options);
+            assert_eq!(found.as_deref(), expected, "{line}");
         }
     }
 }
