@@ -5,7 +5,6 @@
 //! afterwards. After that every call is safe.
 
 mod batch;
-mod bits;
 mod credential;
 mod environment;
 mod gres;
