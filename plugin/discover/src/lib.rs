@@ -6,16 +6,14 @@
 //! slurmd links this crate: the command does, as a child with a time limit.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
-#![forbid(unsafe_code)]
 
 mod convert;
 mod devices;
 mod environment;
 mod error;
 mod load;
-mod looks;
 mod source;
+mod topologies;
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +24,7 @@ use berth_placement::{CpuSet, Device, Machine, MachineError};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
-use crate::looks::Looks;
+use crate::topologies::Topologies;
 
 pub use convert::SocketInfo;
 pub use error::DiscoverError;
@@ -80,14 +78,14 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
     match source {
         Source::Live => {
             let live = Live::from_variables()?;
-            let looks = Looks::first(&live.input).map_err(|why| live.blame(why))?;
-            live.check_followed(looks.slurmds.is_this_system())?;
-            finish(&live.input, &looks, live.source)
+            let topologies = Topologies::first(&live.input).map_err(|why| live.blame(why))?;
+            live.check_followed(topologies.slurmds.is_this_system())?;
+            finish(&live.input, &topologies, live.source)
         }
         Source::Known(preset) => known(preset),
         other => {
             let (input, words) = input(other)?;
-            finish(&input, &Looks::first(&input)?, words)
+            finish(&input, &Topologies::first(&input)?, words)
         }
     }
 }
@@ -146,11 +144,15 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
 }
 
 /// Converts hwloc's view into our own types.
-fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
-    let parts = convert::parts(&looks.slurmds)?;
-    let this_system = looks.slurmds.is_this_system();
+fn finish(
+    input: &Input,
+    topologies: &Topologies,
+    source: String,
+) -> Result<Discovered, DiscoverError> {
+    let parts = convert::parts(&topologies.slurmds)?;
+    let this_system = topologies.slurmds.is_this_system();
     let mut notes = Vec::new();
-    let all = looks.second(input, &parts).and_then(|mut all| {
+    let all = topologies.second(input, &parts).and_then(|mut all| {
         if this_system {
             all.isolated = isolated_cpus();
             all.held = held_by_others(&all.pus().collect());
@@ -170,7 +172,7 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
         machine,
         this_system,
         source,
-        sockets: convert::socket_info(&looks.slurmds),
+        sockets: convert::socket_info(&topologies.slurmds),
         unprobed: matches!(input, Input::Host),
         notes,
     })

@@ -11,7 +11,7 @@ use crate::owned::{Owned, Reserved};
 use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::cpuset::CpusetRequest;
 use crate::request::grid_engine::{Binding, Instance};
-use crate::request::keyword_options::Kind;
+use crate::request::keyword_options::CoreKindWish;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::Near;
 use crate::request::wish::Wish;
@@ -216,7 +216,7 @@ fn both_choose(near: &impl fmt::Display, cpuset: &impl fmt::Display) -> Refusal 
 /// Refuses a kind of cores that is not there.
 fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
     let requested = request.core_kind;
-    if requested == Kind::Any {
+    if requested == CoreKindWish::Any {
         return Ok(());
     }
     let on_machine = node.cpus_of_kind(requested).is_some();

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use berth_placement::Fixes;
-use berth_placement::sets::text::{FAR, nearest};
+use berth_placement::sets::text::{MOST_TYPOS, nearest};
 
 use crate::settings::{KEYS, Settings, Unread};
 
@@ -192,7 +192,7 @@ fn may_mean_compat(key: &str, value: &str) -> bool {
 }
 
 fn unknown_key(key: &str) -> String {
-    match nearest(key, KEYS, FAR) {
+    match nearest(key, KEYS, MOST_TYPOS) {
         Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }

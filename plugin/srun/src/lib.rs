@@ -12,9 +12,9 @@
 //! use berth_srun::{Release, line, options::Command, reading};
 //!
 //! let line = line::read(&["-n4", "--hint=nomultithread", "./app"], Command::Srun, None);
-//! let asked = reading::read(line.settings(), Release::V22_05).unwrap();
-//! assert_eq!(asked.tasks(), 4);
-//! assert_eq!(asked.threads_per_core, Some(1));
+//! let request = reading::read(line.settings(), Release::V22_05).unwrap();
+//! assert_eq!(request.tasks(), 4);
+//! assert_eq!(request.threads_per_core, Some(1));
 //! assert_eq!(line.program, ["./app"]);
 //! ```
 #![forbid(unsafe_code)]

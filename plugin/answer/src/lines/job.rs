@@ -2,7 +2,7 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
-use berth_placement::sets::text::LONGEST;
+use berth_placement::sets::text::LONGEST_WORD;
 use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
@@ -206,7 +206,7 @@ pub(crate) fn is_foreign(given: &LineOption, program: Program, release: Release)
         return given.trouble.is_none();
     }
     // Plugins have no letters.
-    let is_word = name.chars().count() > 1 && name.len() <= LONGEST;
+    let is_word = name.chars().count() > 1 && name.len() <= LONGEST_WORD;
     given.trouble == Some(Trouble::Unknown)
         && is_word
         && !is_plans_own(name)

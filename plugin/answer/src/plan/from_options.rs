@@ -2,7 +2,7 @@
 //! over nodes that are all alike. slurmctld is not asked.
 
 use berth_placement::controller::JobCpus;
-use berth_placement::request::keyword_options::Kind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;
@@ -111,7 +111,7 @@ fn tasks(
 /// kinds of cores nor what the site keeps free.
 fn by_cpus(on: &Node, one: &Request, each: u32) -> u32 {
     let job = Request {
-        core_kind: Kind::Any,
+        core_kind: CoreKindWish::Any,
         reserved: CpuSet::new(),
         ..one.clone()
     };

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::request::keyword_options::Kind as CoreKind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Across, Node, Request, counted, plan_batch};
 use berth_srun::Program;
 
@@ -129,7 +129,7 @@ fn add_script(
         tasks: tasks.unwrap_or(1),
         core_kind: match tasks {
             Some(_) => args.effective_core_kind(),
-            None => CoreKind::Any,
+            None => CoreKindWish::Any,
         },
         // Without tasks the binding is for the steps alone.
         binding: binding.filter(|_| tasks.is_some()),

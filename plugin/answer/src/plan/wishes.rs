@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use berth_placement::request::keyword_options::Kind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{
     Binding, Confine, CpuBind, Machine, Mapping, Near, Plan, SiteConfine, SocketKind,
 };
@@ -57,7 +57,7 @@ impl Question {
     }
 
     /// The `--core-kind` that holds.
-    pub fn effective_core_kind(&self) -> Kind {
+    pub fn effective_core_kind(&self) -> CoreKindWish {
         let kind = self.core_kind.filter(|_| !self.is_binding_off());
         kind.unwrap_or_default()
     }

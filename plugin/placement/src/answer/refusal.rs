@@ -7,7 +7,7 @@ use crate::answer::cpuset::CpusetRefusal;
 use crate::answer::mapping::MappingRefusal;
 use crate::answer::near::NearRefusal;
 use crate::request::cpu_bind::Mode;
-use crate::request::keyword_options::Kind;
+use crate::request::keyword_options::CoreKindWish;
 use crate::request::mapping::Mapping;
 use crate::request::mem_bind::MemPolicy;
 use crate::request::near::Near;
@@ -90,7 +90,7 @@ pub enum Refusal {
     #[display("--core-kind={requested} is requested; {}", no_core_kind(*on_machine))]
     NoCoreKind {
         /// The requested kind.
-        requested: Kind,
+        requested: CoreKindWish,
         /// Whether the machine has it.
         on_machine: bool,
     },
@@ -122,7 +122,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Narrowed {
     /// `--core-kind`.
-    Kind(Kind),
+    Kind(CoreKindWish),
     /// The site keeps CPUs free.
     Reserved,
     /// The job's cpuset.

@@ -91,7 +91,7 @@ impl fmt::Display for SiteConfine {
 /// The requested kind of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Kind {
+pub enum CoreKindWish {
     /// All cores.
     #[default]
     #[display("any")]
@@ -104,7 +104,7 @@ pub enum Kind {
     Efficiency,
 }
 
-impl FromStr for Kind {
+impl FromStr for CoreKindWish {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {

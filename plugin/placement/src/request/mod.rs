@@ -60,7 +60,7 @@ pub struct Request {
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,
     /// `--core-kind`: it narrows what any other option chooses from.
-    pub core_kind: keyword_options::Kind,
+    pub core_kind: keyword_options::CoreKindWish,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
     /// The cpuset of the step's job on this host: the step has no CPUs outside it.
@@ -92,7 +92,7 @@ impl Default for Request {
             near_by_default: false,
             gres: None,
             mapping: None,
-            core_kind: keyword_options::Kind::Any,
+            core_kind: keyword_options::CoreKindWish::Any,
             mem_bind: MemBind::default(),
             cpuset: None,
             job_allocation: None,

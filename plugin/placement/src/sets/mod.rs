@@ -7,6 +7,6 @@ pub mod limits;
 pub mod list;
 pub mod nodeset;
 pub mod pu_set;
-pub mod text;
 #[cfg(feature = "serde")]
-pub(crate) mod travel;
+pub(crate) mod serialized;
+pub mod text;

@@ -221,10 +221,10 @@ pub fn write_number(out: &mut impl fmt::Write, number: u32) -> fmt::Result {
 }
 
 /// The most bytes of a word that somebody means. Longer ones are no typing errors, and comparing them takes time.
-pub const LONGEST: usize = 64;
+pub const LONGEST_WORD: usize = 64;
 
 /// The most letters that differ where few words are known.
-pub const FAR: usize = 4;
+pub const MOST_TYPOS: usize = 4;
 
 /// The known word with the fewest letters that differ (Damerau and Levenshtein's distance), if these are at most `most`.
 #[must_use]
@@ -233,7 +233,7 @@ pub fn nearest<'a>(
     known: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Option<&'a str> {
-    if word.len() > LONGEST {
+    if word.len() > LONGEST_WORD {
         return None;
     }
     let distance = |known| (strsim::damerau_levenshtein(word, known), known);

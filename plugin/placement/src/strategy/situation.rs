@@ -9,7 +9,7 @@ use crate::owned::{Owned, Reserved};
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::request::grid_engine::Binding;
-use crate::request::keyword_options::Kind;
+use crate::request::keyword_options::CoreKindWish;
 use crate::request::{Allocation, Claims, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
@@ -44,7 +44,8 @@ impl Situation<'_> {
 
     /// Whether the step has the whole node, so that its allocation is no mask.
     fn is_whole(&self) -> bool {
-        let is_narrowed = self.request.core_kind != Kind::Any || self.request.cpuset.is_some();
+        let is_narrowed =
+            self.request.core_kind != CoreKindWish::Any || self.request.cpuset.is_some();
         self.owned.counts.whole_node || self.request.core_spec.is_given() && !is_narrowed
     }
 

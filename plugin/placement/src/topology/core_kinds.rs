@@ -5,7 +5,7 @@
 //! calls `IntelCore`: `_remove_ecores` in src/slurmd/common/xcpuinfo.c. It needs a slurmd that was built with hwloc
 //! 2.4.1 or newer, so the caller compares slurmd's count with each part.
 
-use crate::request::keyword_options::Kind;
+use crate::request::keyword_options::CoreKindWish;
 use crate::sets::cpuset::CpuSet;
 use crate::topology::machine::{Machine, SocketKind};
 use crate::topology::node::Node;
@@ -17,9 +17,9 @@ impl Machine {
     /// their order is unknown. Intel's names count where hwloc reports them; otherwise the slowest
     /// kind is the efficient one, and all others perform.
     #[must_use]
-    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
+    pub fn cpus_of_kind(&self, requested: CoreKindWish) -> Option<CpuSet> {
         let kinds = self.kinds();
-        if requested == Kind::Any {
+        if requested == CoreKindWish::Any {
             return Some(self.cpus().clone());
         }
         let named = |kind: &&CoreKind| {
@@ -36,7 +36,8 @@ impl Machine {
         if kinds.len() < 2 || !(is_named || is_ordered) {
             return None;
         }
-        let wanted = |kind: &(usize, &CoreKind)| performs(kind) == (requested == Kind::Performance);
+        let wanted =
+            |kind: &(usize, &CoreKind)| performs(kind) == (requested == CoreKindWish::Performance);
         let kept = kinds.iter().enumerate().filter(wanted);
         let kept: CpuSet = kept.flat_map(|(_, kind)| kind.cpus.iter()).collect();
         (!kept.is_empty()).then_some(kept)
@@ -47,7 +48,7 @@ impl Node {
     /// The CPUs of the performance or efficiency cores that slurmd counts; none if it counts none. What
     /// it leaves out still tells the kinds of the others.
     #[must_use]
-    pub fn cpus_of_kind(&self, requested: Kind) -> Option<CpuSet> {
+    pub fn cpus_of_kind(&self, requested: CoreKindWish) -> Option<CpuSet> {
         let counted = self.machine()?.cpus();
         let kept = self
             .whole_machine()?

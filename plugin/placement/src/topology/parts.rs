@@ -7,7 +7,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::MAX_DEVICES;
 #[cfg(feature = "serde")]
-use crate::sets::travel;
+use crate::sets::serialized;
 use crate::topology::devices::Device;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Parts {
     /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub allowed: CpuSet,
     /// In slurmd's order. PUs outside every package form one more, the last.
     pub packages: Vec<Package>,
@@ -26,25 +26,25 @@ pub struct Parts {
     #[cfg_attr(feature = "serde", serde(rename = "numa"))]
     pub numa_nodes: Vec<NumaNode>,
     /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
-    #[cfg_attr(feature = "serde", serde(rename = "l3", with = "travel::lists"))]
+    #[cfg_attr(feature = "serde", serde(rename = "l3", with = "serialized::lists"))]
     pub l3_caches: Vec<CpuSet>,
     /// Distances between these nodes, a row for each in the same order; empty if they are unknown. 0 is
     /// a distance that is not known.
     #[cfg_attr(feature = "serde", serde(default))]
     pub numa_distances: Vec<Vec<u32>>,
     /// CPUs of each die, in hwloc's order; empty if none is reported.
-    #[cfg_attr(feature = "serde", serde(with = "travel::lists", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::lists", default))]
     pub dies: Vec<CpuSet>,
     /// CPUs under each L2 cache, in hwloc's order.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "l2", with = "travel::lists", default)
+        serde(rename = "l2", with = "serialized::lists", default)
     )]
     pub l2_caches: Vec<CpuSet>,
     /// CPUs under each L1 data cache, in hwloc's order.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "l1", with = "travel::lists", default)
+        serde(rename = "l1", with = "serialized::lists", default)
     )]
     pub l1_caches: Vec<CpuSet>,
     /// All CPUs in hwloc's logical order of the whole topology; empty if slurmd's order, which
@@ -55,10 +55,10 @@ pub struct Parts {
     #[cfg_attr(feature = "serde", serde(default))]
     pub kinds: Vec<CoreKind>,
     /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
-    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list", default))]
     pub isolated: CpuSet,
     /// CPUs that other software holds for itself by a cgroup outside of Slurm's.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list", default))]
     pub held: CpuSet,
     /// Devices in PCI order, then those that are not on a PCI bus.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -88,7 +88,7 @@ pub struct NumaNode {
     /// The kernel's number.
     pub id: NumaId,
     /// CPUs near it; empty for a node that has only memory.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub cpus: CpuSet,
 }
 
@@ -213,7 +213,7 @@ fn disjoint<'a>(
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct CoreKind {
     /// Its CPUs.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub cpus: CpuSet,
     /// hwloc's rank: 0 is the slowest and most frugal kind. `None` where hwloc knows no order.
     pub rank: Option<u32>,

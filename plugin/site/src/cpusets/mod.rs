@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use berth_placement::request::cpuset::{Attributes, Words};
-use berth_placement::sets::text::{FAR, nearest};
+use berth_placement::sets::text::{MOST_TYPOS, nearest};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use read::{LineError, Site, read};
@@ -93,7 +93,7 @@ impl SiteCpusets {
                 Some(set) => Denied::Elsewhere(set),
                 None => Denied::Unknown {
                     name,
-                    nearest: nearest(name, self.here().map(|set| set.name.as_str()), FAR),
+                    nearest: nearest(name, self.here().map(|set| set.name.as_str()), MOST_TYPOS),
                 },
             });
         };

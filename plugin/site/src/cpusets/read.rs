@@ -5,7 +5,7 @@
 use std::fmt;
 
 use berth_placement::request::cpuset::{Attributes, Dynamic, Keyword, Words};
-use berth_placement::sets::text::{FAR, nearest, shown};
+use berth_placement::sets::text::{MOST_TYPOS, nearest, shown};
 use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::{PartitionWords, SiteCpusets, StaticSet};
@@ -104,7 +104,7 @@ pub(crate) fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
         let key = &*word.key;
         if !known.contains(&key) {
             let shown = shown(SHOWN, key);
-            return Err(match nearest(key, known.iter().copied(), FAR) {
+            return Err(match nearest(key, known.iter().copied(), MOST_TYPOS) {
                 Some(near) => format!("there is no key {shown} here; the nearest is {near}"),
                 None => format!(
                     "there is no key {shown} here; the keys are {}",

@@ -42,7 +42,7 @@ impl Reading {
             "partitionname" => self.add_partition(&line)?,
             "downnodes" => {
                 self.keep(&line, line.value("downnodes").map_or(0, str::len))?;
-                enough(&line, self.down.len(), "lines of DownNodes")?;
+                check_room(&line, self.down.len(), "lines of DownNodes")?;
                 self.down.push(line);
             }
             "nodeset" => self.add_set(&line)?,
@@ -135,14 +135,14 @@ impl Reading {
     fn add_partition(&mut self, line: &Line) -> Result<(), ConfError> {
         let part = partitions::read(line, self.part.as_ref())?;
         self.keep(line, part.nodes.len())?;
-        enough(line, self.config.parts.len(), "partitions")?;
+        check_room(line, self.config.parts.len(), "partitions")?;
         self.config.parts.push(part);
         Ok(())
     }
 
     fn add_set(&mut self, line: &Line) -> Result<(), ConfError> {
         let value = |key: &str| line.value(key).map(String::from);
-        enough(line, self.config.sets.len(), "node sets")?;
+        check_room(line, self.config.sets.len(), "node sets")?;
         let set = NodeSet {
             place: line.place.clone(),
             nodes: value("nodes").unwrap_or_default(),
@@ -190,7 +190,7 @@ pub(super) fn constrain_cores(line: &Line) -> Option<bool> {
     Some(["yes", "up", "true", "1"].contains(&text.as_str()))
 }
 
-fn enough(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {
+fn check_room(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {
     match count == MOST_PARTS {
         true => Err(line.place.error(&format!("more than {MOST_PARTS} {what}"))),
         false => Ok(()),

@@ -199,8 +199,8 @@ impl SrunRequest {
 /// use berth_srun::reading::{Setting, read};
 ///
 /// // A hint chooses the level and the threads of a core.
-/// let asked = read([Setting::new("hint", Some("nomultithread"))], Release::V22_05).unwrap();
-/// assert_eq!((asked.cpu_bind.level, asked.threads_per_core), (Some(Level::Threads), Some(1)));
+/// let request = read([Setting::new("hint", Some("nomultithread"))], Release::V22_05).unwrap();
+/// assert_eq!((request.cpu_bind.level, request.threads_per_core), (Some(Level::Threads), Some(1)));
 ///
 /// // The tasks follow from 2 sockets of 4 cores of one thread.
 /// let line = [Setting::new("extra-node-info", Some("2:4:1"))];

@@ -37,12 +37,12 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
         .map(|(at, node)| is_configured(&job, node) && job.excluded.binary_search(&at).is_err())
         .collect();
     let never = JobAnswer::Refused(JobRefusal::NodeConfiguration);
-    let too_many_named = job.max_nodes > 0 && job.wanted.len() > job.max_nodes as usize;
-    if !fits.contains(&true) || too_many_named || job.wanted.iter().any(|at| !fits[*at]) {
+    let too_many_named = job.max_nodes > 0 && job.named_nodes.len() > job.max_nodes as usize;
+    if !fits.contains(&true) || too_many_named || job.named_nodes.iter().any(|at| !fits[*at]) {
         return never;
     }
-    let wanted = wanted(cluster, &job);
-    if wanted.most < wanted.least {
+    let node_counts = requested_node_counts(cluster, &job);
+    if node_counts.most < node_counts.least {
         return JobAnswer::Waits(Wait::PartitionConfig);
     }
     let open: Vec<bool> = (0..fits.len())
@@ -50,18 +50,18 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
         .collect();
     // sbatch's job is only tested when it comes; it starts later.
     let tested = client == Client::Sbatch && cluster.line > SlurmLine::V22_05;
-    if tested && !could_run(cluster, &job, &fits, wanted) {
+    if tested && !could_run(cluster, &job, &fits, node_counts) {
         return never;
     }
-    let wanted_open = job.wanted.iter().all(|at| open[*at]);
-    if let Some(grant) = grant(cluster, &job, &open, wanted).filter(|_| wanted_open) {
+    let named_open = job.named_nodes.iter().all(|at| open[*at]);
+    if let Some(grant) = grant(cluster, &job, &open, node_counts).filter(|_| named_open) {
         let deals = job.spread && cluster.line == SlurmLine::V26_05 && grant.nodes.len() > 1;
         return match deals {
             true => JobAnswer::NotModelled(Gap::SpreadJob),
             false => JobAnswer::Granted(grant),
         };
     }
-    match could_run(cluster, &job, &fits, wanted) {
+    match could_run(cluster, &job, &fits, node_counts) {
         true => JobAnswer::Waits(Wait::Resources),
         false => never,
     }
@@ -83,7 +83,7 @@ fn exceeds_partition(cluster: &Cluster, job: &Details) -> bool {
         || partition.max_nodes.is_some_and(|most| job.max_nodes > most)
 }
 
-fn wanted(cluster: &Cluster, job: &Details) -> NodeCounts {
+fn requested_node_counts(cluster: &Cluster, job: &Details) -> NodeCounts {
     let partition = &cluster.partition;
     let of_partition = partition.max_nodes.unwrap_or(MOST_NODES);
     let most = match job.max_nodes {

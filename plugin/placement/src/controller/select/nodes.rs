@@ -198,7 +198,7 @@ pub(super) fn choose(from: &Candidates<'_>, node_counts: NodeCounts) -> Option<C
         most,
         ..node_counts
     };
-    let is_named = |at: &usize| job.wanted.binary_search(at).is_ok();
+    let is_named = |at: &usize| job.named_nodes.binary_search(at).is_ok();
     let all = 0..from.offers.len();
     let others: Vec<usize> = all
         .filter(|at| from.usable(*at) > 0 && !is_named(at))
@@ -212,7 +212,7 @@ pub(super) fn choose(from: &Candidates<'_>, node_counts: NodeCounts) -> Option<C
         .into_iter()
         .find_map(|run| among(from, node_counts, run.to_vec()))?;
     nodes.sort_unstable();
-    let open = nodes.len() - job.wanted.len();
+    let open = nodes.len() - job.named_nodes.len();
     Some(Chosen {
         is_assumed: open > 0 && open < others.len(),
         nodes,
@@ -241,7 +241,7 @@ fn in_order(
 ) -> Option<Vec<(usize, u32)>> {
     let mut due = Due::new(from.job, node_counts);
     let mut taken = Vec::new();
-    for &at in &from.job.wanted {
+    for &at in &from.job.named_nodes {
         if due.most_nodes <= 0 || from.usable(at) == 0 {
             return None;
         }

@@ -12,7 +12,7 @@ use crate::sets::cpuset_text::parse_number;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::{CPUSET_BYTES, MAX_CPUS, MAX_ENTRIES};
 use crate::sets::nodeset::NodeSet;
-use crate::sets::text::{FAR, nearest, repeated};
+use crate::sets::text::{MOST_TYPOS, nearest, repeated};
 
 /// Keywords with their values. A keyword may have an empty value: it takes a lower one away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ fn read_keyword(text: &str) -> Result<Keyword, CpusetError> {
     let words = || Keyword::ALL.iter().map(Into::into);
     text.parse().map_err(|_| CpusetError::UnknownKeyword {
         found: shown(text),
-        nearest: nearest(&text.to_ascii_uppercase(), words(), FAR),
+        nearest: nearest(&text.to_ascii_uppercase(), words(), MOST_TYPOS),
     })
 }
 
@@ -248,7 +248,7 @@ impl Value<'_> {
             let words = || Attribute::VARIANTS.iter().map(Into::into);
             let known = known.ok_or_else(|| CpusetError::UnknownAttribute {
                 found: repeated(part.escape_debug()),
-                nearest: nearest(&part.to_ascii_uppercase(), words(), FAR),
+                nearest: nearest(&part.to_ascii_uppercase(), words(), MOST_TYPOS),
             })?;
             attributes = attributes.with(known);
         }

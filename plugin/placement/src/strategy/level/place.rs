@@ -13,7 +13,7 @@ use crate::owned::Owned;
 use crate::request::distribution::Order;
 use crate::sets::ids::PuIdx;
 use crate::strategy::level::counters::Counters;
-use crate::strategy::level::walk::{Course, Placed, Walk};
+use crate::strategy::level::walk::{Placed, VisitOrder, Walk};
 use crate::topology::pu_table::PuTable;
 
 /// Places all tasks, and gives each task's hardware threads in local-id order. `chunk`, if given,
@@ -27,13 +27,13 @@ pub(crate) fn place(
     owned: &Owned,
     chunk: Option<u32>,
 ) -> Result<Placed, NoPlace> {
-    let course = match chunk {
-        None => Course::plain(table),
-        Some(chunk) => Course::by_threads(table, chunk),
+    let order_of_visits = match chunk {
+        None => VisitOrder::plain(table),
+        Some(chunk) => VisitOrder::by_threads(table, chunk),
     };
     match walk.order {
-        Order::Block => in_blocks(walk, table, &course, owned),
-        Order::Cyclic | Order::Fcyclic => in_turns(walk, table, &course, owned),
+        Order::Block => in_blocks(walk, table, &order_of_visits, owned),
+        Order::Cyclic | Order::Fcyclic => in_turns(walk, table, &order_of_visits, owned),
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn cpus_per_task_that_fit(
 fn in_blocks(
     walk: &Walk,
     table: &PuTable,
-    course: &Course<'_>,
+    order_of_visits: &VisitOrder<'_>,
     owned: &Owned,
 ) -> Result<Placed, NoPlace> {
     let mut placed = Placed::room_for(walk);
@@ -92,7 +92,13 @@ fn in_blocks(
     loop {
         let before = placed.count();
         // A task that began before the end of a round goes on in the next.
-        round(walk, (table, course), owned, &mut counters, &mut placed);
+        round(
+            walk,
+            (table, order_of_visits),
+            owned,
+            &mut counters,
+            &mut placed,
+        );
         if placed.count() >= walk.tasks {
             return Ok(placed);
         }
@@ -105,14 +111,14 @@ fn in_blocks(
 
 fn round(
     walk: &Walk,
-    (table, course): (&PuTable, &Course<'_>),
+    (table, order_of_visits): (&PuTable, &VisitOrder<'_>),
     owned: &Owned,
     counters: &mut Counters,
     placed: &mut Placed,
 ) {
     let mut place = 0;
     while placed.count() < walk.tasks
-        && let Some(pu) = course.whole(place)
+        && let Some(pu) = order_of_visits.whole(place)
     {
         place += 1;
         if !owned.has(pu) || counters.forbid(walk, table, pu) {
@@ -142,13 +148,13 @@ fn round(
 fn in_turns(
     walk: &Walk,
     table: &PuTable,
-    course: &Course<'_>,
+    order_of_visits: &VisitOrder<'_>,
     owned: &Owned,
 ) -> Result<Placed, NoPlace> {
     if table.sockets.iter().all(<[_]>::is_empty) {
         return Err(NoPlace::Stuck);
     }
-    let mut cursors = Cursors::new(walk, table, course);
+    let mut cursors = Cursors::new(walk, table, order_of_visits);
     let mut placed = Placed::room_for(walk);
     // The walk skips threads that a fix keeps free. This can take most of a round before
     // the counters start over.
@@ -186,12 +192,12 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursors<'a> {
-    fn new(walk: &Walk, table: &'a PuTable, course: &'a Course<'a>) -> Self {
+    fn new(walk: &Walk, table: &'a PuTable, order_of_visits: &'a VisitOrder<'a>) -> Self {
         Self {
             table,
             sockets: (0..table.sockets.len())
                 .map(|socket| Cursor {
-                    pus: course.socket(socket),
+                    pus: order_of_visits.socket(socket),
                     next: 0,
                 })
                 .collect(),

@@ -162,14 +162,14 @@ impl Placed {
 }
 
 /// The hardware threads in the order of a walk.
-pub(crate) enum Course<'a> {
+pub(crate) enum VisitOrder<'a> {
     /// In the order of their numbers.
     Plain(&'a PuTable),
     /// In this order within each socket, and one socket after the other.
     Ordered(Vec<Vec<PuIdx>>, Vec<PuIdx>),
 }
 
-impl<'a> Course<'a> {
+impl<'a> VisitOrder<'a> {
     /// Slurm's order.
     pub(crate) fn plain(table: &'a PuTable) -> Self {
         Self::Plain(table)

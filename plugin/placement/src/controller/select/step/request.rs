@@ -97,7 +97,7 @@ pub(in crate::controller::select) struct StepRequest {
     pub min_nodes: u32,
     pub max_nodes: u32,
     /// Nodes of `-w`, by their position in the job.
-    pub wanted: Vec<usize>,
+    pub named_nodes: Vec<usize>,
     pub per_node: Option<u32>,
     /// Tasks of a core, where 24.11 or later knows a limit.
     pub per_core: Option<u32>,
@@ -130,8 +130,8 @@ impl StepRequest {
         };
         let whole = !is_exact(options);
         // Later lines know that the job has these nodes.
-        let wanted = match cluster.line {
-            SlurmLine::V22_05 => wanted(cluster, &sent, job)?,
+        let named_nodes = match cluster.line {
+            SlurmLine::V22_05 => named_nodes(cluster, &sent, job)?,
             _ => Vec::new(),
         };
         Ok(Self {
@@ -141,7 +141,7 @@ impl StepRequest {
             each: options.cpus_per_task,
             min_nodes: count,
             max_nodes: count,
-            wanted,
+            named_nodes,
             per_node: sent.tasks_per_node,
             threads: sent.threads,
             distribution,
@@ -193,7 +193,7 @@ impl StepRequest {
             (false, Some(each)) => tasks.saturating_mul(each),
             (false, None) => tasks,
         };
-        let wanted = wanted(cluster, &sent, job)?;
+        let named_nodes = named_nodes(cluster, &sent, job)?;
         Ok(Self {
             tasks,
             cpus,
@@ -201,7 +201,7 @@ impl StepRequest {
             each: options.cpus_per_task,
             min_nodes,
             max_nodes: nodes,
-            wanted,
+            named_nodes,
             per_node: sent.tasks_per_node,
             threads: sent.threads,
             distribution: options.distribution,
@@ -326,7 +326,7 @@ fn job_cpus(job: &Job<'_>, at: usize, cpus: u32) -> JobCpus {
     }
 }
 
-fn wanted(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {
+fn named_nodes(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {
     let position = |name: &String| {
         let names = job.nodes.iter().map(|node| &cluster.nodes[node.node].name);
         names.into_iter().position(|known| known == name)

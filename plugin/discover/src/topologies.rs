@@ -13,7 +13,7 @@ use crate::error::DiscoverError;
 use crate::load::{DROPPED, Input, Objects};
 
 /// A machine as hwloc sees it through slurmd's filters, and without them.
-pub(crate) struct Looks {
+pub(crate) struct Topologies {
     pub slurmds: Topology,
     whole: Whole,
 }
@@ -27,7 +27,7 @@ enum Whole {
     NotYet,
 }
 
-impl Looks {
+impl Topologies {
     /// Looks as slurmd does. hwloc needs seconds to build a synthetic machine of many CPUs. Such a
     /// machine often has nothing that slurmd drops; then the second look is the first one.
     pub(crate) fn first(input: &Input) -> Result<Self, DiscoverError> {
@@ -66,7 +66,7 @@ impl Looks {
     }
 }
 
-/// The parts with everything that the topology has beside them. A CPU may have come or gone between the two looks.
+/// The parts with everything that the topology has beside them. A CPU may have come or gone between the two topologies.
 fn complete(topology: &Topology, parts: &Parts) -> Result<Parts, DiscoverError> {
     let pus = topology.objects_with_type(ObjectType::PU);
     let order = pus.map(|pu| os_number(pu, "hardware thread").map(CpuId));
