@@ -218,13 +218,13 @@ fn name(record: Record, field: Field<*mut c_char>) -> Result<Option<String>, &'s
 /// The devices of a bit string, each a bit.
 fn devices(bits: *mut i64) -> Result<GresDevices, &'static str> {
     let word = size_of::<i64>();
-    if !is_there(bits.addr(), values::HEAD * word) {
+    if !is_there(bits.addr(), values::BIT_STRING_HEAD * word) {
         return Err("a bit string without memory");
     }
     // SAFETY: the kernel has just read these words, and the list's owner keeps the string.
     let (magic, count) = unsafe { (bits.read_unaligned(), bits.wrapping_add(1).read_unaligned()) };
-    let length = values::length(magic, count).ok_or("no bit string")?;
-    let words = values::HEAD + length.div_ceil(64);
+    let length = values::bit_string_length(magic, count).ok_or("no bit string")?;
+    let words = values::BIT_STRING_HEAD + length.div_ceil(64);
     if length > MOST_DEVICES || !is_there(bits.addr(), words * word) {
         return Err("more devices than a node has");
     }

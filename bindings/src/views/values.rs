@@ -97,10 +97,10 @@ const MAGIC: i64 = 0x4243_4445;
 const MOST: usize = u32::MAX as usize;
 
 /// The words before the bits.
-pub(crate) const HEAD: usize = 2;
+pub(crate) const BIT_STRING_HEAD: usize = 2;
 
 /// The number of bits that a string of these first words has; `None` if it is no bit string.
-pub(crate) fn length(magic: i64, count: i64) -> Option<usize> {
+pub(crate) fn bit_string_length(magic: i64, count: i64) -> Option<usize> {
     let count = usize::try_from(count).ok();
     count.filter(|count| magic == MAGIC && *count <= MOST)
 }

@@ -9,6 +9,15 @@ use berth_placement::sets::text::{MOST_TYPOS, nearest};
 
 use crate::settings::{KEYS, Settings, Unread};
 
+/// berth's line in a plugstack.conf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlugstackLine {
+    /// The file in which it stands.
+    pub path: PathBuf,
+    /// The words behind the object.
+    pub words: Vec<String>,
+}
+
 /// Whether a list of nodes, here or in a file of the site's, names every node.
 pub(crate) fn is_all(list: &str) -> bool {
     list == "ALL"
@@ -196,13 +205,4 @@ fn unknown_key(key: &str) -> String {
         Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }
-}
-
-/// berth's line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlugstackLine {
-    /// The file in which it stands.
-    pub path: PathBuf,
-    /// The words behind the object.
-    pub words: Vec<String>,
 }

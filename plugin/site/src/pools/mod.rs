@@ -129,14 +129,14 @@ impl Jobs {
 /// The class that every pool has.
 const WEIGHT: &str = "weight";
 /// Those that there were.
-const OLD: [&str; 2] = ["realtime", "idle"];
+const OLD_CLASSES: [&str; 2] = ["realtime", "idle"];
 
 /// Such a class, from the value of `class=`; nothing where it means what every pool has.
-pub(super) fn of(text: Option<&str>) -> Result<Option<&'static str>, String> {
+fn old_class_of(text: Option<&str>) -> Result<Option<&'static str>, String> {
     let Some(text) = text.filter(|text| *text != WEIGHT) else {
         return Ok(None);
     };
-    let found = OLD.into_iter().find(|class| *class == text);
+    let found = OLD_CLASSES.into_iter().find(|class| *class == text);
     found.map(Some).ok_or_else(|| {
         format!(
             "class=: \"{}\" is not {WEIGHT}, which every pool has; leave it out",
