@@ -4,7 +4,7 @@
 //! in src/common/read_config.h, the same from 22.05 to 26.05.
 
 use crate::error::Error;
-use crate::list::for_each;
+use crate::record::for_each;
 use crate::symbols::Symbols;
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::ControlFlow;

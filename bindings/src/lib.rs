@@ -37,17 +37,14 @@ pub mod headers {
     //! Slurm's public headers on the build machine. Only tests read them.
     include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 }
-pub mod identity;
 pub mod layout;
 pub mod line;
-mod list;
 mod loaded;
 pub mod log;
 mod probe;
 pub mod process;
 mod record;
 pub mod running;
-pub mod runtime;
 pub mod sanity;
 pub mod symbols;
 pub mod views;
@@ -57,11 +54,11 @@ pub const SUCCESS: std::ffi::c_int = 0;
 
 pub use cgroup_conf::CgroupConf;
 pub use error::Error;
-pub use identity::Identity;
 pub use layout::{Chosen, Layout, choose};
 pub use line::{Line, UnknownLine, Version};
+pub use process::Identity;
 pub use record::hand_over;
-pub use runtime::Slurm;
+pub use running::Slurm;
 pub use symbols::Symbols;
 pub use views::{
     BatchRequest, CoreSpec, Counting, Credential, Gres, GresDevices, LaunchRequest, NodeCores,

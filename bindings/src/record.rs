@@ -1,11 +1,13 @@
-//! The leaves: reads and writes in Slurm's records, and Slurm's allocator.
-//! Everything unsafe about a record is here; views only name the field.
+//! The leaves: reads and writes in Slurm's records, walks over its lists (src/common/list.c), and Slurm's allocator.
+//! Everything unsafe about a record is here; views only name the field, and only here a list gets a callback.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::ControlFlow;
+use std::ptr::{self, NonNull};
 
 use crate::error::Error;
 use crate::layout::{Field, Nested};
 use crate::symbols::Symbols;
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::ptr::{self, NonNull};
 
 /// A record of Slurm, which lives while the hook runs that got it.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +215,7 @@ pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
 
 /// `text` in a block of Slurm's allocator. Slurm frees the texts that it gets, so it must get only
 /// such blocks.
-pub(crate) fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Error> {
+fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Error> {
     joined(&[text], symbols)
 }
 
@@ -325,4 +327,43 @@ pub unsafe fn hand_over(
     // SAFETY: as above.
     unsafe { *slot = copy };
     Ok(())
+}
+
+/// Shows each item to `visit`, until that breaks. A null list has none.
+///
+/// # Errors
+/// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists.
+///
+/// # Safety
+/// `list` is null or a list of Slurm's that stays during the call.
+pub(crate) unsafe fn for_each<F>(
+    list: *mut c_void,
+    symbols: &Symbols,
+    mut visit: F,
+) -> Result<(), Error>
+where
+    F: FnMut(*mut c_void) -> ControlFlow<()>,
+{
+    if list.is_null() {
+        return Ok(());
+    }
+    let walk = symbols
+        .slurm_list_for_each
+        .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
+    // SAFETY: the caller's list; `one` gets the pointer to `visit`, during the call only.
+    unsafe { walk(list, one::<F>, (&raw mut visit).cast()) };
+    Ok(())
+}
+
+/// Negative ends the walk.
+unsafe extern "C" fn one<F>(item: *mut c_void, visit: *mut c_void) -> c_int
+where
+    F: FnMut(*mut c_void) -> ControlFlow<()>,
+{
+    // SAFETY: `for_each` passes its own closure, and no other reference to it is used meanwhile.
+    let visit = unsafe { &mut *visit.cast::<F>() };
+    match visit(item) {
+        ControlFlow::Continue(()) => 0,
+        ControlFlow::Break(()) => -1,
+    }
 }

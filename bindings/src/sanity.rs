@@ -2,9 +2,9 @@
 //! In: a view, and facts from outside Slurm. Out: nothing, or a text for the log.
 //! The kernel first copies the memory behind a pointer, so a wrong table cannot crash slurmd.
 
-use crate::identity::Identity;
 use crate::layout::Field;
 use crate::probe::{self, Probe};
+use crate::process::Identity;
 use crate::record::Record;
 use crate::views::{LaunchRequest, SlurmdConf};
 

@@ -3,9 +3,8 @@
 mod common;
 
 use common::fakes::{self, LOG};
-use slurm_sys::identity::node_argument;
 use slurm_sys::log::{self, Level};
-use slurm_sys::process::{Daemon, by_name, daemon};
+use slurm_sys::process::{Daemon, by_name, daemon, node_argument};
 use slurm_sys::symbols::{Addresses, Symbols};
 use slurm_sys::{Identity, Slurm, running};
 use std::ffi::{CStr, c_char};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use berth_placement::CpuSet;
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 use berth_tests::{Cluster, command};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 //! Slurm locks it for readers; the guard here unlocks it on every path.
 //! Source: src/common/slurm_cred.c (22.05), src/interfaces/cred.c (from 23.11 on).
 
-use super::bits;
 use super::gres::{self, Gres, Owner};
+use super::values;
 use super::values::CoreSpec;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
@@ -259,7 +259,7 @@ impl<'a> Credential<'a> {
     ) -> Result<Vec<u32>, Error> {
         let end = node.first_bit.saturating_add(node.core_count());
         let bits = self.arguments.read(field);
-        bits::set_bits(bits, node.first_bit..end, what)
+        values::set_bits(bits, node.first_bit..end, what)
     }
 
     fn nonsense(&self, expected: &str, found: &str) -> Error {

@@ -3,12 +3,11 @@
 //! 22.05); the lists in a credential have one entry for each of the job's nodes.
 //! The kernel first copies what each pointer points to, so a wrong table cannot crash slurmd.
 
-use super::bits;
+use super::values;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
-use crate::list::for_each;
 use crate::probe::{self, Probe};
-use crate::record::Record;
+use crate::record::{Record, for_each};
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
 use std::ops::ControlFlow;
@@ -219,18 +218,18 @@ fn name(record: Record, field: Field<*mut c_char>) -> Result<Option<String>, &'s
 /// The devices of a bit string, each a bit.
 fn devices(bits: *mut i64) -> Result<GresDevices, &'static str> {
     let word = size_of::<i64>();
-    if !is_there(bits.addr(), bits::HEAD * word) {
+    if !is_there(bits.addr(), values::BIT_STRING_HEAD * word) {
         return Err("a bit string without memory");
     }
     // SAFETY: the kernel has just read these words, and the list's owner keeps the string.
     let (magic, count) = unsafe { (bits.read_unaligned(), bits.wrapping_add(1).read_unaligned()) };
-    let length = bits::length(magic, count).ok_or("no bit string")?;
-    let words = bits::HEAD + length.div_ceil(64);
+    let length = values::bit_string_length(magic, count).ok_or("no bit string")?;
+    let words = values::BIT_STRING_HEAD + length.div_ceil(64);
     if length > MOST_DEVICES || !is_there(bits.addr(), words * word) {
         return Err("more devices than a node has");
     }
     let allocated =
-        bits::set_bits(bits, 0..length, "GRES bit string").map_err(|_| "no bit string")?;
+        values::set_bits(bits, 0..length, "GRES bit string").map_err(|_| "no bit string")?;
     Ok(GresDevices {
         on_node: length as u32,
         allocated,

@@ -5,8 +5,6 @@
 //! afterwards. After that every call is safe.
 
 mod batch;
-mod bits;
-mod cpu_set;
 mod credential;
 mod environment;
 mod gres;

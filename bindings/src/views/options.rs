@@ -3,8 +3,7 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::list::for_each;
-use crate::record::Record;
+use crate::record::{Record, for_each};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 use std::ops::ControlFlow;

@@ -1,16 +1,18 @@
-//! The step as slurmstepd has it, with the tasks of this node.
-//! Source: stepd_step_rec_t and stepd_step_task_info_t, src/slurmd/slurmstepd/slurmstepd_job.h.
+//! The step as slurmstepd has it, with the tasks of this node, and the CPU set in a task's record in the two forms that
+//! Slurm gave it. Source: stepd_step_rec_t and stepd_step_task_info_t, src/slurmd/slurmstepd/slurmstepd_job.h;
+//! xcpuset_t of src/common/xsched.h (from 26.05 on).
 
-use super::cpu_set;
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
 use super::environment::{self, Change, Environment};
 use super::gres::{self, Owner, TypedGres};
 use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::{Field, Layout};
-use crate::record::Record;
+use crate::record::{Record, allocate};
 use crate::symbols::Symbols;
-use std::ffi::{c_char, c_void};
 
 /// A step record.
 pub struct StepRecord<'a> {
@@ -270,7 +272,7 @@ impl<'a> StepRecord<'a> {
             record: "step record",
             what: "such a task",
         })?;
-        let set = cpu_set::build(words, self.layout, self.symbols)?;
+        let set = build_cpu_set(words, self.layout, self.symbols)?;
         record.replace_block(field, set, self.symbols)
     }
 
@@ -316,4 +318,26 @@ impl<'a> StepRecord<'a> {
             count: None,
         }
     }
+}
+
+/// What Slurm reads of a cpu_set_t: glibc's fixed 1024 CPUs.
+const CPU_SET_BYTES: usize = 128;
+
+/// Allocates a block by Slurm's allocator, and writes `words` into it in the form that this release line expects.
+fn build_cpu_set(words: &[u64], layout: &Layout, symbols: &Symbols) -> Result<*mut c_void, Error> {
+    let mask = size_of_val(words);
+    let (head, mask) = match &layout.xcpuset {
+        Some(fields) => (fields.extent, mask),
+        None => (0, mask.max(CPU_SET_BYTES)),
+    };
+    let block = allocate(head + mask, symbols)?.as_ptr();
+    // SAFETY: the block is ours until it is stored, and long enough for these fields.
+    if let (Some(fields), Some(record)) = (&layout.xcpuset, unsafe { Record::new(block) }) {
+        record.write(fields.max_cpus, mask as u64 * 8);
+        record.write(fields.size, mask as u64);
+    }
+    let target = block.cast::<u8>().wrapping_add(head);
+    // SAFETY: the block has `head + mask` bytes and `mask` is no less than that of `words`.
+    unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), target, size_of_val(words)) };
+    Ok(block)
 }

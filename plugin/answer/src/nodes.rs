@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use berth_placement::{counted, either};
-use berth_srun::host_list::{Most, expand, natural};
+use berth_srun::node_lists::{Most, expand, natural};
 
 use crate::{Failure, Question, Unreadable};
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use berth_srun::line::read;
-use berth_srun::submission::two_names;
+use berth_srun::submission::own_values;
 use berth_srun::{LineOption, Own, Program, Release};
 use clap::{Args, Command, FromArgMatches};
 
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
     /// An option among them that is wrong.
     pub fn new(beside: Vec<String>, world: &'a dyn World) -> Result<Self, Unread> {
         let mut command = command();
-        if let Some(why) = two_names::why(&read(&beside, Program::Srun, None).options) {
+        if let Some(why) = own_values::two_values(&read(&beside, Program::Srun, None).options) {
             return Err(why.into());
         }
         let common = parsed(&mut command, getopt(&beside))?;
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
             return self.question(typed);
         }
         let line = read(&words, Program::Srun, None);
-        if let Some(why) = two_names::why(&line.options) {
+        if let Some(why) = own_values::two_values(&line.options) {
             return Err(why.into());
         }
         let mut given = line.options.iter();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use berth_placement::{CoreIdx, CpuId, CpuSet, Machine};
 use berth_site::cpusets::{Site, SiteCpusets};
-use berth_site::plugstack::PlugstackLine;
+use berth_site::read_settings::PlugstackLine;
 use berth_site::{Announcement, SiteRules};
 use berth_srun::{Config, Release};
 use serde::{Serialize, Serializer};

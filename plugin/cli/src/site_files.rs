@@ -12,7 +12,7 @@ use berth_host::{StateDir, announcement, machine_file};
 use berth_site::Announcement;
 use berth_site::cpusets::{self, SiteCpusets};
 use berth_site::pools::{self, SitePools};
-use berth_srun::host_list::{self, Most};
+use berth_srun::node_lists::{self, Most};
 use nix::unistd::{Uid, User};
 
 use crate::args::ReloadArgs;
@@ -70,7 +70,7 @@ fn path(named: String) -> Option<PathBuf> {
 }
 
 fn is_here(node: &str, list: &str) -> Result<bool, String> {
-    let names = host_list::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
+    let names = node_lists::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
     Ok(names.iter().any(|name| name == node))
 }
 

@@ -1,16 +1,22 @@
-//! Converts hwloc's objects into berth's tree.
-//! In: a loaded topology. Out: packages of cores of hardware threads, memory and
-//! L3 domains, allowed CPUs. Order is hwloc's logical order, which slurmd follows.
+//! Converts what hwloc has found into berth's tree: objects, distances of NUMA nodes, kinds of cores, names and values.
+//! In: a loaded topology; C strings of firmware and drivers, or of a file that anybody wrote. Out: packages of cores of
+//! hardware threads, memory and L3 domains, allowed CPUs; short texts without control characters. Order is hwloc's
+//! logical order, which slurmd follows. hwloc before 2.4 knows no kinds of cores, nor does berth if it is built for
+//! such a release (without the feature `core-kinds`).
+
+use std::ffi::CStr;
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
-use berth_placement::topology::assembly::{self, PlacedNode, PlacedPu};
-use berth_placement::{CpuSet, NumaNode, Package, Parts};
+use berth_placement::sets::limits::INFO_BYTES;
+use berth_placement::sets::text::harmless;
+use berth_placement::topology::assembly::{self, PlacedNode, PlacedPu, distances};
+use berth_placement::{CoreKind, CpuSet, NumaNode, Package, Parts};
 use hwlocality::Topology;
+use hwlocality::object::distance::DistancesKind;
 use hwlocality::object::types::ObjectType;
 use hwlocality::object::{TopologyObject, TopologyObjectID};
 
-use crate::distances::numa_distances;
 use crate::error::DiscoverError;
 
 /// How many sockets slurmd counts under each of its settings. Objects without
@@ -92,7 +98,7 @@ pub(crate) fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> 
 }
 
 /// hwloc's bitmaps may be infinite, so the bound ends them too.
-pub(crate) fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
+fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
     cpus.map(|cpu| bounded(Some(cpu), "hardware thread").map(CpuId))
         .collect()
 }
@@ -137,5 +143,74 @@ fn sockets_of(topology: &Topology, kind: ObjectType) -> usize {
     match above_cores.len() {
         0 => topology.objects_with_type(kind).len().max(1),
         count => count,
+    }
+}
+
+/// The distances of the nodes, in their order; without any the list is empty.
+pub(crate) fn numa_distances(topology: &Topology, nodes: &[NumaNode]) -> Vec<Vec<u32>> {
+    let latency = Some(DistancesKind::MEANS_LATENCY);
+    let found = topology.distances_with_type(latency, ObjectType::NUMANode);
+    let Ok(matrices) = found else {
+        return Vec::new();
+    };
+    // hwloc has one matrix of them, unless somebody added others to a file.
+    let Some(matrix) = matrices.first() else {
+        return Vec::new();
+    };
+    let number = |object: Option<&TopologyObject>| Some(object?.os_index()? as u64);
+    let numbers: Vec<_> = matrix.objects().map(number).collect();
+    distances(nodes, &numbers, matrix.distances())
+}
+
+/// Every kind that hwloc has found.
+#[cfg(feature = "core-kinds")]
+pub(crate) fn kinds(topology: &Topology) -> Result<Vec<CoreKind>, DiscoverError> {
+    let Ok(kinds) = topology.cpu_kinds() else {
+        return Ok(Vec::new());
+    };
+    kinds
+        .map(|kind| {
+            Ok(CoreKind {
+                cpus: to_cpuset(kind.cpuset.iter_set().map(usize::from))?,
+                rank: kind.efficiency.and_then(|rank| u32::try_from(rank).ok()),
+                infos: pairs(kind.infos),
+            })
+        })
+        .collect()
+}
+
+/// None.
+#[cfg(not(feature = "core-kinds"))]
+pub(crate) fn kinds(_: &Topology) -> Result<Vec<CoreKind>, DiscoverError> {
+    Ok(Vec::new())
+}
+
+/// A name or a value, cut if it is long.
+pub(crate) fn clean(text: &CStr) -> String {
+    harmless(&text.to_string_lossy(), INFO_BYTES)
+}
+
+/// Names with their values; if there are too many, only the first ones.
+#[cfg(feature = "core-kinds")]
+pub(crate) fn pairs(infos: &[hwlocality::info::TextualInfo]) -> Vec<(String, String)> {
+    let infos = infos.iter().take(berth_placement::sets::limits::MAX_INFOS);
+    infos
+        .map(|info| (clean(info.name()), clean(info.value())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_short_and_harmless() {
+        assert_eq!(clean(c" mlx5_0 "), "mlx5_0");
+        assert_eq!(clean(c"a\x1b[31mb"), "a\u{fffd}[31mb");
+        let long = format!("{}×", "y".repeat(INFO_BYTES - 1));
+        let long = std::ffi::CString::new(long).unwrap();
+        assert_eq!(clean(&long), "y".repeat(INFO_BYTES - 1));
+        let control = std::ffi::CString::new("\x01".repeat(INFO_BYTES)).unwrap();
+        assert!(clean(&control).len() <= INFO_BYTES);
     }
 }

@@ -9,9 +9,8 @@ use hwlocality::object::TopologyObject;
 use hwlocality::object::attributes::ObjectAttributes;
 use hwlocality::object::types::{OSDeviceType, ObjectType};
 
-use crate::convert::{cpus_of, numa_nodes};
+use crate::convert::{clean, cpus_of, numa_nodes};
 use crate::error::DiscoverError;
-use crate::texts::clean;
 
 /// Every device of the topology.
 pub(crate) fn devices(topology: &Topology) -> Result<Vec<Device>, DiscoverError> {

@@ -9,25 +9,22 @@
 
 mod convert;
 mod devices;
-mod distances;
 mod environment;
 mod error;
-mod kernel;
-mod kinds;
 mod load;
-mod looks;
 mod source;
-mod synthetic;
-mod texts;
-mod whole;
+mod topologies;
+
+use std::fs::File;
+use std::io::Read;
 
 use berth_host::cgroup::held_by_others;
 use berth_placement::topology::presets::Preset;
-use berth_placement::{Device, Machine, MachineError};
+use berth_placement::{CpuSet, Device, Machine, MachineError};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
-use crate::looks::Looks;
+use crate::topologies::Topologies;
 
 pub use convert::SocketInfo;
 pub use error::DiscoverError;
@@ -81,14 +78,14 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
     match source {
         Source::Live => {
             let live = Live::from_variables()?;
-            let looks = Looks::first(&live.input).map_err(|why| live.blame(why))?;
-            live.check_followed(looks.slurmds.is_this_system())?;
-            finish(&live.input, &looks, live.source)
+            let topologies = Topologies::first(&live.input).map_err(|why| live.blame(why))?;
+            live.check_followed(topologies.slurmds.is_this_system())?;
+            finish(&live.input, &topologies, live.source)
         }
         Source::Known(preset) => known(preset),
         other => {
             let (input, words) = input(other)?;
-            finish(&input, &Looks::first(&input)?, words)
+            finish(&input, &Topologies::first(&input)?, words)
         }
     }
 }
@@ -147,13 +144,17 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
 }
 
 /// Converts hwloc's view into our own types.
-fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
-    let parts = convert::parts(&looks.slurmds)?;
-    let this_system = looks.slurmds.is_this_system();
+fn finish(
+    input: &Input,
+    topologies: &Topologies,
+    source: String,
+) -> Result<Discovered, DiscoverError> {
+    let parts = convert::parts(&topologies.slurmds)?;
+    let this_system = topologies.slurmds.is_this_system();
     let mut notes = Vec::new();
-    let all = looks.second(input, &parts).and_then(|mut all| {
+    let all = topologies.second(input, &parts).and_then(|mut all| {
         if this_system {
-            all.isolated = kernel::isolated();
+            all.isolated = isolated_cpus();
             all.held = held_by_others(&all.pus().collect());
         }
         Ok(Machine::new(all)?)
@@ -171,8 +172,32 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
         machine,
         this_system,
         source,
-        sockets: convert::socket_info(&looks.slurmds),
+        sockets: convert::socket_info(&topologies.slurmds),
         unprobed: matches!(input, Input::Host),
         notes,
     })
+}
+
+/// `isolcpus=` and `nohz_full=`, as the kernel shows them.
+const ISOLATED_LISTS: [&str; 2] = [
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+];
+
+/// The CPUs of both lists.
+fn isolated_cpus() -> CpuSet {
+    let mut cpus = CpuSet::new();
+    for list in ISOLATED_LISTS {
+        cpus.insert_all(&read_list(list).unwrap_or_default());
+    }
+    cpus
+}
+
+/// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
+fn read_list(path: &str) -> Option<CpuSet> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    // The kernel fills a page at most.
+    file.take(1 << 16).read_to_end(&mut text).ok()?;
+    CpuSet::from_list(std::str::from_utf8(&text).ok()?.trim()).ok()
 }

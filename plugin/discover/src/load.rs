@@ -12,7 +12,7 @@ use hwlocality::object::types::ObjectType;
 use hwlocality::topology::builder::{BuildFlags, TopologyBuilder, TypeFilter};
 
 use crate::error::{DiscoverError, shorten};
-use crate::synthetic;
+use crate::source;
 
 /// Largest XML file read, in bytes; the largest machines need a few million.
 const MAX_XML: u64 = 64 << 20;
@@ -71,7 +71,7 @@ impl Input {
 
     /// hwloc's short description.
     pub(crate) fn from_synthetic(text: &str) -> Result<Self, DiscoverError> {
-        synthetic::check_size(text)?;
+        source::check_size(text)?;
         Ok(Self::Synthetic(text.into()))
     }
 

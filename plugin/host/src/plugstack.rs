@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use berth_site::plugstack::PlugstackLine;
+use berth_site::read_settings::PlugstackLine;
 
 use crate::script_file;
 

@@ -6,8 +6,8 @@ mod counts;
 
 use std::borrow::Cow;
 
-use crate::request::core_kind::Kind;
 use crate::request::fixes::Fix;
+use crate::request::keyword_options::CoreKindWish;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CoreIdx, PuIdx};
@@ -97,7 +97,7 @@ impl Owned {
                 cpus = left;
             }
         }
-        let narrowed = request.core_kind != Kind::Any;
+        let narrowed = request.core_kind != CoreKindWish::Any;
         if let (true, false, Allocation::Cpus(own)) = (cpus.is_empty(), narrowed, allocation) {
             // On a machine with holes slurmd's map may have none of the CPUs, but the step
             // owns them.
@@ -242,7 +242,7 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {
 
 /// Leaves the cores of the requested kind, on a machine that has it.
 fn narrow(usable: &mut PuSet, request: &Request, node: &Node) {
-    if request.core_kind == Kind::Any {
+    if request.core_kind == CoreKindWish::Any {
         return;
     }
     let Some(kept) = node.cpus_of_kind(request.core_kind) else {

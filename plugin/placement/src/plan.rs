@@ -4,22 +4,20 @@
 use std::fmt;
 
 use crate::answer::memory;
-use crate::answer::note::Note;
+use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
-use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
-use crate::request::Request;
-use crate::request::claims::Claims;
-use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::cpuset::CpusetRequest;
 use crate::request::grid_engine::{Binding, Instance};
+use crate::request::keyword_options::CoreKindWish;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::Near;
 use crate::request::wish::Wish;
-use crate::sets::bounded::repeated;
+use crate::request::{Claims, Request};
 use crate::sets::limits::LIST_BYTES;
+use crate::sets::text::repeated;
 use crate::strategy::cpuset::CpusetPart;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
@@ -218,7 +216,7 @@ fn both_choose(near: &impl fmt::Display, cpuset: &impl fmt::Display) -> Refusal 
 /// Refuses a kind of cores that is not there.
 fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
     let requested = request.core_kind;
-    if requested == Kind::Any {
+    if requested == CoreKindWish::Any {
         return Ok(());
     }
     let on_machine = node.cpus_of_kind(requested).is_some();

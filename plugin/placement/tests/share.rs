@@ -234,7 +234,7 @@ fn each_kind_of_core_is_shared_out_by_itself() {
 
 #[test]
 fn a_core_kind_narrows_any_wish() {
-    use berth_placement::request::core_kind::Kind;
+    use berth_placement::request::keyword_options::CoreKindWish::{Any, Efficiency, Performance};
     let equal = node(parts(&[&[&[4]]], 1));
     let hybrid = hybrid();
     let of = |core_kind, request: Request| {
@@ -245,10 +245,10 @@ fn a_core_kind_narrows_any_wish() {
         answer(&hybrid, &request, &Claims::default())
     };
     let auto = || ask(2, "auto");
-    assert_eq!(of(Kind::Performance, auto()), "0-1 4-5");
-    assert_eq!(of(Kind::Efficiency, auto()), "2-3 6-7");
-    assert_eq!(of(Kind::Any, auto()), "0-1,4-5 2-3,6-7");
-    assert_eq!(of(Kind::Efficiency, ask(2, "linear:2")), "2-3 6-7");
+    assert_eq!(of(Performance, auto()), "0-1 4-5");
+    assert_eq!(of(Efficiency, auto()), "2-3 6-7");
+    assert_eq!(of(Any, auto()), "0-1,4-5 2-3,6-7");
+    assert_eq!(of(Efficiency, ask(2, "linear:2")), "2-3 6-7");
     let level = |mode, level| Request {
         tasks: 2,
         cpu_bind: CpuBind {
@@ -259,18 +259,18 @@ fn a_core_kind_narrows_any_wish() {
         ..Request::default()
     };
     let cores = level(None, Some(Level::Cores));
-    assert_eq!(of(Kind::Efficiency, cores), "2 6");
+    assert_eq!(of(Efficiency, cores), "2 6");
     let unbound = level(Some(Mode::Free), None);
-    assert_eq!(of(Kind::Efficiency, unbound), "2-3,6-7 2-3,6-7");
+    assert_eq!(of(Efficiency, unbound), "2-3,6-7 2-3,6-7");
     let named = level(Mode::read("map_cpu", "2,0").map(Result::unwrap), None);
-    assert!(of(Kind::Efficiency, named).contains("names CPU 0; this step owns CPUs 2-3,6-7"));
+    assert!(of(Efficiency, named).contains("names CPU 0; this step owns CPUs 2-3,6-7"));
     let none = Request {
         allocation: Allocation::Cpus(list("0-1")),
         ..auto()
     };
-    assert!(of(Kind::Efficiency, none).contains("this step owns no such core on this node"));
+    assert!(of(Efficiency, none).contains("this step owns no such core on this node"));
     let lacks = Request {
-        core_kind: Kind::Performance,
+        core_kind: Performance,
         ..auto()
     };
     let why = answer(&equal, &lacks, &Claims::default());
@@ -285,7 +285,7 @@ fn a_core_kind_narrows_any_wish() {
 fn a_core_kind_beside_rank_is_named_as_the_reason() {
     let of = |allocation| {
         let request = Request {
-            core_kind: berth_placement::request::core_kind::Kind::Efficiency,
+            core_kind: berth_placement::request::keyword_options::CoreKindWish::Efficiency,
             cpu_bind: CpuBind {
                 mode: Some(Mode::Rank),
                 ..CpuBind::default()

@@ -15,7 +15,6 @@
 
 pub mod announcement;
 pub mod cpusets;
-pub mod plugstack;
 pub mod pools;
 pub mod read_settings;
 #[cfg(test)]

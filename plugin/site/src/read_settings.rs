@@ -2,10 +2,21 @@
 //! In: `key=value` words, and a reader of host lists. Out: `Settings`, and a complaint for each word
 //! that cannot be read. Such a word leaves the cautious behaviour, and its complaint says which one.
 
+use std::path::PathBuf;
+
 use berth_placement::Fixes;
-use berth_placement::sets::nearest::{FAR, nearest};
+use berth_placement::sets::text::{MOST_TYPOS, nearest};
 
 use crate::settings::{KEYS, Settings, Unread};
+
+/// berth's line in a plugstack.conf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlugstackLine {
+    /// The file in which it stands.
+    pub path: PathBuf,
+    /// The words behind the object.
+    pub words: Vec<String>,
+}
 
 /// Whether a list of nodes, here or in a file of the site's, names every node.
 pub(crate) fn is_all(list: &str) -> bool {
@@ -190,7 +201,7 @@ fn may_mean_compat(key: &str, value: &str) -> bool {
 }
 
 fn unknown_key(key: &str) -> String {
-    match nearest(key, KEYS, FAR) {
+    match nearest(key, KEYS, MOST_TYPOS) {
         Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }

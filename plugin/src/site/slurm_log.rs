@@ -4,8 +4,8 @@
 
 use std::fmt::{self, Write};
 
-use berth_placement::sets::bounded::Bounded;
 use berth_placement::sets::limits::LOG_LINE;
+use berth_placement::sets::text::Bounded;
 use log::{LevelFilter, Log, Metadata, Record};
 use slurm_sys::log::Level;
 use slurm_sys::process::{Daemon, daemon};

@@ -6,10 +6,10 @@ use std::ffi::c_void;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::sets::bounded::shown;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
+use berth_placement::sets::text::shown;
 use berth_placement::{Binding, Claims, Confine, CpuBind, Node, PoolWish, Request, plan_batch};
 use libc::c_int;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
@@ -164,9 +164,9 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
 fn binding_and_kind(
     batch: &BatchRequest<'_>,
     settings: &Settings,
-) -> Result<(Option<Binding>, CoreKind), Stop> {
+) -> Result<(Option<Binding>, CoreKindWish), Stop> {
     let Some(binding) = binding(batch, settings)? else {
-        return Ok((None, CoreKind::Any));
+        return Ok((None, CoreKindWish::Any));
     };
     let kind = option(batch, Own::CoreKind)?;
     Ok((Some(binding), kind.unwrap_or_default()))

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use berth_host::site_file::{self, LastGoodConfig};
 use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
-use berth_placement::sets::bounded::shown;
-use berth_placement::sets::count::counted;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
+use berth_placement::sets::text::{counted, shown};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
 use berth_site::cpusets::{JobIdentity, Site, SiteCpusets};
 use nix::unistd::User;

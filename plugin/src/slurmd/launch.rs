@@ -6,8 +6,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
+use berth_placement::sets::text::shown;
 use berth_placement::{Claims, Message, Node, Plan, PoolWish, Request, plan, planned_on};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};

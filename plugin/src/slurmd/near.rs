@@ -7,8 +7,8 @@
 
 use berth_placement::request::gres_bind::{Indices, Reading, gpu_bind};
 use berth_placement::request::near::What;
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{REPEATED_VALUE, TRES_BIND_BYTES};
+use berth_placement::sets::text::shown;
 use berth_placement::{Gres, Near};
 use slurm_sys::{Credential, LaunchRequest, Line};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_host::site_file::{self, LastGoodConfig};
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
 use berth_site::pools::{JobIdentity, Site, SitePools};
 use slurm_sys::views::Credential;

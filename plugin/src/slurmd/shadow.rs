@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{
     AcrossHosts, Allocation, Claims, CoreSpec, CpuBind, Distribution, Fix, Fixes, Node, Order,
     Plan, Refusal, Request, Rules, Wish, plan,
@@ -171,7 +171,7 @@ fn plan_line(request: &Request, rules: Rules) -> String {
     words.extend(overcommit.then(|| "-O".into()));
     let binding = binding.as_ref();
     words.extend(binding.map(|binding| format!("--binding='{binding}'")));
-    if *core_kind != Kind::Any {
+    if *core_kind != CoreKindWish::Any {
         words.push(format!("--core-kind={core_kind}"));
     }
     if mem_bind.policy.is_some() {

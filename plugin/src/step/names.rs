@@ -2,7 +2,7 @@
 //! from a user's environment before it writes its own. Those that request something are the user's
 //! and stay.
 
-use berth_placement::answer::device_mark;
+use berth_placement::answer::device_variables;
 use slurm_sys::views::{Change, Get};
 
 /// The prefix of berth's variables.
@@ -43,7 +43,7 @@ outcomes! {
     /// this step's masks.
     MEM_BIND = "MEM_BIND",
     /// The variables in which berth listed the task's devices, with their values
-    /// ([`berth_placement::answer::device_mark`]).
+    /// ([`berth_placement::answer::device_variables`]).
     DEVICES = "DEVICES",
     /// The cpuset that the step runs in, in LSF's form; empty for none.
     CPUSET_INFO = "CPUSET_INFO",
@@ -84,5 +84,5 @@ fn inherited(get: &Get<'_>) -> Vec<&'static str> {
     let Some(mark) = get(DEVICES, MARK_BYTES) else {
         return Vec::new();
     };
-    device_mark::inherited(&mark, |name| get(name, LIST_BYTES)).collect()
+    device_variables::inherited(&mark, |name| get(name, LIST_BYTES)).collect()
 }

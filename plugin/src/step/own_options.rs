@@ -4,10 +4,10 @@
 
 use std::ffi::CStr;
 
-use berth_placement::request::core_kind::Kind;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::sets::bounded::shown;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::sets::text::shown;
 use berth_placement::{Binding, Confine, Mapping, Near, PoolWish, Request};
 use berth_srun::OwnRequest;
 use slurm_sys::views::SpankOption;
@@ -96,7 +96,7 @@ pub(crate) struct Ours {
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,
     /// `--core-kind`.
-    pub core_kind: Kind,
+    pub core_kind: CoreKindWish,
     /// `--near`; it is no `none`.
     pub near: Option<Near>,
     /// `--confine`.
@@ -161,7 +161,7 @@ impl Ours {
     pub(crate) fn typed(&self) -> String {
         let binding = self.binding.as_ref().map(|one| format!("--binding={one}"));
         let mapping = self.mapping.as_ref().map(ToString::to_string);
-        let kind = Some(self.core_kind).filter(|kind| *kind != Kind::Any);
+        let kind = Some(self.core_kind).filter(|kind| *kind != CoreKindWish::Any);
         let kind = kind.map(|kind| format!("--core-kind={kind}"));
         let near = self.near.as_ref().map(|near| format!("--near={near}"));
         let confine = self.confine.map(|confine| format!("--confine={confine}"));

@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Display, Write};
 
-use berth_placement::request::core_kind::Kind;
-use berth_placement::sets::bounded::{Bounded, shown};
-use berth_placement::sets::decimal::write_number;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
+use berth_placement::sets::text::{Bounded, shown, write_number};
 use berth_placement::{Note, Request, Rule};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
@@ -85,7 +84,7 @@ fn describe_in(request: &Request, line: &mut Bounded) -> fmt::Result {
     let mem_bind = mem_bind.policy.is_some().then_some(mem_bind);
     optional(line, " mem=", mem_bind)?;
     optional(line, " binding=", binding.as_ref())?;
-    let core_kind = (*core_kind != Kind::Any).then_some(core_kind);
+    let core_kind = (*core_kind != CoreKindWish::Any).then_some(core_kind);
     optional(line, " core-kind=", core_kind)?;
     optional(line, " cpuset=", cpuset.as_ref())?;
     optional(line, " ", mapping.as_ref())?;

@@ -3,8 +3,8 @@
 
 use berth_host::LedgerError;
 use berth_host::ledger::Session;
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::sets::text::shown;
 use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
 use slurm_sys::StepRecord;
 

@@ -1,13 +1,12 @@
 //! The variables that list each task's GPUs. slurmstepd makes them before the first fork, when Slurm
 //! has already written the step's own list (`gres_g_step_set_env`).
 
-use berth_placement::answer::device_mark::mark;
+use berth_placement::answer::device_variables::mark;
 use berth_placement::{DeviceOrder, DeviceVariables};
 use slurm_sys::StepRecord;
 
 use crate::step::handover::Handover;
-use crate::step::names;
-use crate::step::names::LIST_BYTES;
+use crate::step::names::{self, LIST_BYTES};
 use crate::step::words::join_bounded;
 use crate::stepd::task_env::Entries;
 

@@ -8,8 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use berth_host::reachable;
 use berth_placement::sets::limits::{NODE_LIST, PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
-use berth_srun::host_list::{Most, expand};
-use berth_srun::node_counts::each_node;
+use berth_srun::node_lists::{Most, each_node, expand};
 
 use crate::site::node::machine_file;
 use crate::step::names;

@@ -9,7 +9,7 @@ use berth_host::ledger::{self, Entry, OwnEntry};
 use berth_host::{Ledger, LedgerError, StateDir, announcement};
 use berth_placement::CpuSet;
 use berth_placement::pools::Full;
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use slurm_sys::StepRecord;
 
 use crate::site::metrics;

@@ -9,7 +9,7 @@ use berth_host::script_file;
 use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_placement::{Refusal, Request, Wish, near_beside_cpuset};
 use berth_srun::options::Command;
-use berth_srun::submission::by_default::{self, Typed};
+use berth_srun::submission::own_values::{self, Typed};
 use berth_srun::submission::{Words, never_fits};
 use berth_srun::{OwnRequest, Release};
 use slurm_sys::{SlurmConf, Symbols};
@@ -190,7 +190,7 @@ pub(crate) fn defaults() {
         }
     }
     for own in Own::ALL {
-        if !by_default::counts_beside(own, &typed) {
+        if !own_values::counts_beside(own, &typed) {
             own.inherited().into_iter().for_each(remove_env);
         }
     }
@@ -199,7 +199,7 @@ pub(crate) fn defaults() {
 
 /// The user's default for an option, if it holds beside the typed ones.
 fn default(own: Own, typed: &[Typed]) -> Option<String> {
-    let text = by_default::users(own, typed, env)?;
+    let text = own_values::users(own, typed, env)?;
     // Slurm repeats a wrong one whole.
     let mut letters = text.char_indices();
     match letters

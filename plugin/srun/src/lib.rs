@@ -3,8 +3,8 @@
 //!
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others) →
-//! [`submission`] (what the submitting command can know of a job). [`host_list`], [`number`] and
-//! [`node_counts`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
+//! [`submission`] (what the submitting command can know of a job). [`number`] and
+//! [`node_lists`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
 //! slurmctld's selection takes. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
 //!
@@ -12,17 +12,16 @@
 //! use berth_srun::{Release, line, options::Command, reading};
 //!
 //! let line = line::read(&["-n4", "--hint=nomultithread", "./app"], Command::Srun, None);
-//! let asked = reading::read(line.settings(), Release::V22_05).unwrap();
-//! assert_eq!(asked.tasks(), 4);
-//! assert_eq!(asked.threads_per_core, Some(1));
+//! let request = reading::read(line.settings(), Release::V22_05).unwrap();
+//! assert_eq!(request.tasks(), 4);
+//! assert_eq!(request.threads_per_core, Some(1));
 //! assert_eq!(line.program, ["./app"]);
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod conf;
-pub mod host_list;
 pub mod line;
-pub mod node_counts;
+pub mod node_lists;
 pub mod number;
 pub mod options;
 mod own_request;

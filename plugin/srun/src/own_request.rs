@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolName, PoolWish};
 
 use crate::options::Own;
@@ -18,7 +18,7 @@ pub struct OwnRequest {
     /// `--near`.
     pub near: Option<Near>,
     /// `--core-kind`.
-    pub core_kind: Option<Kind>,
+    pub core_kind: Option<CoreKindWish>,
     /// `--confine`.
     pub confine: Option<Confine>,
     /// `--pool`. Slurm's commands take only `none`.

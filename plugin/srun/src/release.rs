@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use berth_placement::controller::select::SlurmLine;
-use berth_placement::sets::bounded::shown;
+use berth_placement::sets::text::shown;
 
 /// The most bytes of a wrong name in a message.
 const MOST_SHOWN: usize = 80;

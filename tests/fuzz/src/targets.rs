@@ -3,8 +3,8 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use berth_placement::request::core_kind::Kind;
 use berth_placement::request::gres_bind::{Indices, Reading, gpu_bind};
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::{Binding, CpuSet, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering};
 use berth_srun::options::Command;
@@ -230,7 +230,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "core kind",
         words: &["performance", "efficiency", "any", "Performance"],
-        parse: again::<Kind>,
+        parse: again::<CoreKindWish>,
     },
     Target {
         name: "fixes",

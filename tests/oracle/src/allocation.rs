@@ -86,7 +86,7 @@ impl Credential {
         let (groups, index) = neighbours(here, random);
         let host_count = groups.iter().map(|group| group.nodes).sum();
         let mut cred = Self {
-            hosts: host_list(host_count, random),
+            hosts: node_lists(host_count, random),
             host_count,
             index,
             step_cores: Vec::new(),
@@ -144,7 +144,7 @@ fn neighbours(here: Group, random: &mut Random) -> (Vec<Group>, u32) {
     (groups, before + random.within(0, own - 1))
 }
 
-fn host_list(count: u32, random: &mut Random) -> String {
+fn node_lists(count: u32, random: &mut Random) -> String {
     if count > 1 && random.once_in(2) {
         return format!("n[0-{}]", count - 1);
     }

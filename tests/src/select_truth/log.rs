@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 
 use super::record::Cores;
 

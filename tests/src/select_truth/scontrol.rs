@@ -1,7 +1,7 @@
 //! A job as `scontrol show job -d` shows it.
 //! In: its output. Out: NumCPUs, and where slurmctld logs no cores, the job's nodes and cores.
 
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 
 use super::log::LoggedJob;
 use super::record::numbers;

@@ -7,7 +7,7 @@ use berth_srun::Release;
 use berth_srun::line::{LineOption, Trouble};
 use berth_srun::options::{Command as Program, Own, passed_by, variables};
 use berth_srun::reading::{Refused, SrunRequest, read, selection};
-use berth_srun::submission::by_default::{self, Typed};
+use berth_srun::submission::own_values::{self, Typed};
 
 use super::command::{Command, Kind};
 use super::variables::{JobVariables, with_variables};
@@ -154,5 +154,5 @@ fn is_default(own: Own, command: &Command, job: Option<&Settings>) -> bool {
             None => Some(command.variables.get(name)?.value.to_string()),
         }
     };
-    by_default::users(own, &typed, variable).is_some()
+    own_values::users(own, &typed, variable).is_some()
 }

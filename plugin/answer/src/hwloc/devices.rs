@@ -1,7 +1,7 @@
 //! Devices and the CPUs next to them: one for each PCI function, in PCI order, then those that are on no PCI bus.
 
-use berth_placement::sets::bounded::harmless;
 use berth_placement::sets::limits::{INFO_BYTES, MAX_DEVICES, MAX_INFOS};
+use berth_placement::sets::text::harmless;
 use berth_placement::topology::devices::Pci;
 use berth_placement::{CpuId, Device, DeviceKind, NumaNode};
 

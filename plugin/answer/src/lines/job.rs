@@ -2,12 +2,12 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
-use berth_placement::sets::nearest::LONGEST;
-use berth_srun::line::{LineOption, Trouble};
+use berth_placement::sets::text::LONGEST_WORD;
+use berth_srun::line::{self, LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::submission::{directives, two_names};
-use berth_srun::{Line, Release, line};
+use berth_srun::submission::{directives, own_values};
+use berth_srun::{Line, Release};
 
 use crate::args::is_plans_own;
 use crate::lines::NoAnswer;
@@ -110,7 +110,7 @@ pub(crate) fn read(
         .into_iter()
         .partition(|given| is_foreign(given, program, release));
     line.options = own;
-    if let Some(why) = two_names::why(&line.options) {
+    if let Some(why) = own_values::two_values(&line.options) {
         return Err(failed(&why));
     }
     if let Some(wrong) = line.options.iter().find(|given| given.trouble.is_some()) {
@@ -206,7 +206,7 @@ pub(crate) fn is_foreign(given: &LineOption, program: Program, release: Release)
         return given.trouble.is_none();
     }
     // Plugins have no letters.
-    let is_word = name.chars().count() > 1 && name.len() <= LONGEST;
+    let is_word = name.chars().count() > 1 && name.len() <= LONGEST_WORD;
     given.trouble == Some(Trouble::Unknown)
         && is_word
         && !is_plans_own(name)

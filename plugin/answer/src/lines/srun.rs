@@ -2,7 +2,7 @@
 //! the program and everything behind it are left out. The line of an sbatch or salloc is that of a job.
 
 use berth_srun::line::{Line, LineOption, Trouble, read};
-use berth_srun::submission::two_names;
+use berth_srun::submission::own_values;
 use berth_srun::{Program, Release, options};
 
 use super::{NoAnswer, mpirun};
@@ -123,7 +123,7 @@ fn of_step(own: &[String], release: Release) -> Result<Vec<LineOption>, NoAnswer
     for given in &line.options {
         faultless(given, Program::Srun, release)?;
     }
-    if let Some(why) = two_names::why(&line.options) {
+    if let Some(why) = own_values::two_values(&line.options) {
         return Err(NoAnswer::Usage(format!("srun: {why}")));
     }
     not_planned(&line, Program::Srun)?;

@@ -2,7 +2,7 @@
 //!
 //! The variables that list each task's GPUs, as slurmstepd would set them: from the same rule.
 
-use berth_placement::answer::device_mark::inherited;
+use berth_placement::answer::device_variables::inherited;
 use berth_placement::{Device, DeviceOrder, DeviceVariables, NearRefusal, Node, Plan};
 use serde::Serialize;
 

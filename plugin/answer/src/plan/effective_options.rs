@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use berth_placement::request::core_kind::Kind;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
 use berth_srun::options::{Choice, Own};
-use berth_srun::submission::by_default::{self, Typed};
+use berth_srun::submission::own_values::{self, Typed};
 use berth_srun::{Config, LineOption, Release, SrunRequest};
 
 use crate::args::{SrunOptions, set_on_line};
@@ -39,7 +39,7 @@ impl Around {
         };
         let typed = |one: Own| Some(Typed::of(one, job.own(one.name)?));
         let typed: Vec<_> = Own::ALL.into_iter().filter_map(typed).collect();
-        if !by_default::counts_beside(own, &typed) {
+        if !own_values::counts_beside(own, &typed) {
             return self.of_job(name).map(String::from);
         }
         args.variable(name)
@@ -75,7 +75,7 @@ impl Question {
 
     /// Sets an option as the job's line or a variable has it.
     fn take_default(&mut self, own: Own, around: &Around) -> Result<(), String> {
-        let found = by_default::value(own, &around.typed, |name| around.variable(self, name));
+        let found = own_values::value(own, &around.typed, |name| around.variable(self, name));
         let Some((name, text)) = found else {
             return Ok(());
         };
@@ -188,7 +188,7 @@ impl Question {
     }
 
     /// The `--core-kind` that holds.
-    pub(crate) fn effective_core_kind(&self) -> Kind {
+    pub(crate) fn effective_core_kind(&self) -> CoreKindWish {
         let kind = self.core_kind.filter(|_| !self.is_binding_off());
         kind.unwrap_or_default()
     }

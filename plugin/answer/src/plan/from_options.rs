@@ -1,8 +1,8 @@
 //! A step on what the options say that it owns: how many tasks srun starts, and how they are laid out
 //! over nodes that are all alike. slurmctld is not asked.
 
-use berth_placement::controller::task_count::JobCpus;
-use berth_placement::request::core_kind::Kind;
+use berth_placement::controller::JobCpus;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Across, CpuSet, Node, Owned, Request, counted, either};
 
 use super::owns::owns;
@@ -111,7 +111,7 @@ fn tasks(
 /// kinds of cores nor what the site keeps free.
 fn by_cpus(on: &Node, one: &Request, each: u32) -> u32 {
     let job = Request {
-        core_kind: Kind::Any,
+        core_kind: CoreKindWish::Any,
         reserved: CpuSet::new(),
         ..one.clone()
     };

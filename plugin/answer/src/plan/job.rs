@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
+use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Across, Node, Request, counted, plan_batch};
 use berth_srun::Program;
 
@@ -16,11 +16,10 @@ use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, Step
 use super::{answer_of_line, premises};
 use crate::args::Format;
 use crate::lines::NoAnswer;
-use crate::lines::job::is_exclusive;
-use crate::lines::job::{self, JobLine, Script};
+use crate::lines::job::{self, JobLine, Script, is_exclusive};
 use crate::picture::Screen;
-use crate::text::write_named;
-use crate::{Failure, Premise, Provenance, Question, text};
+use crate::text::{self, write_named};
+use crate::{Failure, Premise, Provenance, Question};
 
 /// Plans it.
 ///
@@ -127,7 +126,7 @@ fn add_script(
         tasks: tasks.unwrap_or(1),
         core_kind: match tasks {
             Some(_) => args.effective_core_kind(),
-            None => CoreKind::Any,
+            None => CoreKindWish::Any,
         },
         // Without tasks the binding is for the steps alone.
         binding: binding.filter(|_| tasks.is_some()),

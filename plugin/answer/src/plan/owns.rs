@@ -1,8 +1,8 @@
 //! What the step owns on a node: what the options say, else the job's part inside a job, else what
 //! slurmctld would give, and how that is known.
 
-use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::sets::text::shown;
 use berth_placement::{Allocation, CoreIdx, CoreSpec, CpuSet, Node};
 use berth_srun::Config;
 

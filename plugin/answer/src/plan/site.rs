@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SocketKind};
-use berth_site::plugstack::PlugstackLine;
-use berth_site::read_settings;
+use berth_site::read_settings::{self, PlugstackLine};
 use berth_site::settings::Settings;
 use berth_srun::conf::Config;
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 
 use crate::args::{SiteNodes, site_bind};
 use crate::question::{Question, SiteSettings};

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_placement::controller::layout::TaskPlace;
+use berth_placement::controller::TaskPlace;
 use berth_placement::{
     Across, Allocation, Claims, CoreIdx, Node, Owned, Plan, Refusal, Request, TaskPlan, plan,
 };

@@ -5,7 +5,7 @@ use std::env::var;
 use std::fs::File;
 use std::io::Read;
 
-use berth_srun::node_counts::each_node;
+use berth_srun::node_lists::each_node;
 
 use crate::world::job::number;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use berth_answer::world::{ClusterConfig, LIVE};
-use berth_site::plugstack::PlugstackLine;
+use berth_site::read_settings::PlugstackLine;
 use berth_srun::Config;
 
 use super::{slurm_commands, state};

@@ -3,7 +3,7 @@
 use berth_answer::world::GpusOfJob;
 use berth_host::job_files::Gres;
 use berth_placement::CpuSet;
-use berth_srun::host_list::{Most, expand};
+use berth_srun::node_lists::{Most, expand};
 use serde::{Deserialize, Serialize};
 
 /// A job.

@@ -9,9 +9,9 @@ use std::str::FromStr;
 use crate::request::grid_engine::Place;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
-use crate::sets::error::TextError;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
+use crate::sets::text::TextError;
 
 /// One core of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]

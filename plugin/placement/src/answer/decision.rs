@@ -4,12 +4,11 @@
 use std::fmt;
 
 use crate::owned::{Counts, Reserved};
-use crate::request::cpu_bind::Level;
+use crate::request::cpu_bind::{Level, ObjectKind};
 use crate::request::distribution::Order;
 use crate::request::grid_engine::Binding;
 use crate::request::mapping::{Mapping, RankBy, Target, level_word};
 use crate::request::near::Near;
-use crate::request::object_kind::ObjectKind;
 
 /// The decision behind a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

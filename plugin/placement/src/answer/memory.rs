@@ -5,16 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::answer::memory_note::MemoryNote;
-use crate::answer::memory_refusal::MemoryRefusal;
-use crate::answer::note::Note;
+use crate::answer::note::{MemoryNote, Note};
 use crate::answer::plan::Plan;
-use crate::answer::refusal::Refusal;
+use crate::answer::refusal::{MemoryRefusal, Refusal};
 use crate::owned::Owned;
-use crate::request::Request;
-use crate::request::claims::Claims;
 use crate::request::fixes::Fixes;
 use crate::request::mem_bind::MemPolicy;
+use crate::request::{Claims, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{LocalId, NumaId};
 use crate::sets::nodeset::NodeSet;

@@ -1,14 +1,15 @@
-//! Notes for the user of a step that runs. Each text states what was requested, what was found
-//! and what to do.
+//! Notes for the user of a step that runs, also on CPUs that are kept from tasks (isolated by the kernel, or reserved
+//! by the site) and on memory nodes that another job's cpuset wants for itself (`CPUSET_MEMORY_EXCLUSIVE`). Each text
+//! states what was requested, what was found and what to do. Pure data.
 
-use crate::sets::count::{counted, either};
 use derive_more::Display;
 
-use crate::answer::cpuset_note::CpusetNote;
-use crate::answer::mapping_note::MappingNote;
-use crate::answer::memory_note::MemoryNote;
-use crate::answer::near_note::NearNote;
-use crate::answer::reserved_note::ReservedNote;
+use crate::answer::cpuset::CpusetNote;
+use crate::answer::mapping::MappingNote;
+use crate::answer::near::NearNote;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::nodeset::NodeSet;
+use crate::sets::text::{counted, either};
 
 /// Something the user should know although the step runs.
 #[derive(Clone, Debug, PartialEq, Eq, Display)]
@@ -190,4 +191,57 @@ fn use_of_threads(limit: Option<u32>) -> String {
         ),
         None => "; use fewer tasks, or another -c or -m".into(),
     }
+}
+
+/// CPUs that tasks get all the same, or lack.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub enum ReservedNote {
+    /// Tasks have CPUs that the kernel isolates, because the step has too few others.
+    #[display(
+        "the kernel isolates CPUs {_0} (isolcpus, nohz_full), and tasks of this step get them because it has \
+         too few others; use fewer tasks or a smaller -c"
+    )]
+    Isolated(CpuSet),
+    /// The site keeps some of the step's CPUs free, and its tasks share the others.
+    #[display(
+        "this site keeps some of the CPUs free (reserved) that Slurm has given this step on this node; {tasks} \
+         tasks share the others, CPUs {own}; use fewer tasks or a smaller -c"
+    )]
+    TooManyReserved {
+        /// Tasks on this node.
+        tasks: u32,
+        /// The others.
+        own: CpuSet,
+    },
+    /// The site keeps all of the step's CPUs free, and it runs there.
+    #[display(
+        "this site keeps CPUs {_0} of this node free (reserved), and Slurm has given this step no others; it \
+         runs there; ask the administrator to name them in CpuSpecList= of slurm.conf"
+    )]
+    OnlyReserved(CpuSet),
+    /// The user's default `--near` gives way to a cpuset that lists its CPUs.
+    #[display("BERTH_NEAR={near} has no effect on this step: --cpuset={cpuset} lists the CPUs")]
+    NoNear {
+        /// The default.
+        near: String,
+        /// The cpuset.
+        cpuset: String,
+    },
+}
+
+/// What a `--mem-bind` has to do with memory nodes that another job's cpuset wants for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub enum MemoryNote {
+    /// `local` has others, so it leaves them out.
+    #[display(
+        "--mem-bind=local leaves out NUMA nodes {_0}, whose memory another job's cpuset wants for itself; name \
+         nodes with --mem-bind=mask_mem if the tasks need them"
+    )]
+    LeftOut(NodeSet),
+    /// The tasks' memory is bound to them: the request names them, or there are no others.
+    #[display(
+        "--mem-bind binds memory to NUMA nodes {_0}, whose memory another job's cpuset wants for itself; bind \
+         to other nodes if the tasks can do without them"
+    )]
+    Shared(NodeSet),
 }

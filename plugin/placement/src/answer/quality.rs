@@ -7,7 +7,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::NumaId;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
-use crate::topology::object::ObjectKind;
+use crate::topology::objects::ObjectKind;
 
 /// The figures of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

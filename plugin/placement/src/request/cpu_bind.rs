@@ -1,6 +1,6 @@
-//! `--cpu-bind`: the level or the explicit list that a step requests.
-//! In: the lists of a launch message. Out: `CpuBind`. `berth-srun` knows how srun spells the option.
-//! Pure; lists are read only here.
+//! `--cpu-bind`: the level or the explicit list that a step requests, and the kinds of objects that a machine's CPUs
+//! lie in. In: the lists of a launch message. Out: `CpuBind`. `berth-srun` knows how srun spells the option. Pure;
+//! lists are read only here.
 
 use std::fmt;
 
@@ -8,10 +8,47 @@ use derive_more::Display;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
-use crate::sets::error::TextError;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::MAX_CPUS;
 use crate::sets::list::List;
+use crate::sets::text::TextError;
+
+/// A kind of object that tasks can be placed on or bound to. The order is by name, from wide to
+/// narrow, however a machine nests them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum ObjectKind {
+    /// Processor chips.
+    Package,
+    /// Dies of a package.
+    Die,
+    /// Memory domains: the distinct local CPU sets of NUMA nodes. They may contain each other.
+    Numa,
+    /// L3 caches.
+    L3,
+    /// L2 caches.
+    L2,
+    /// L1 data caches.
+    L1,
+    /// Cores.
+    Core,
+    /// Hardware threads.
+    Pu,
+}
+
+impl ObjectKind {
+    /// Every kind, from wide to narrow.
+    pub const ALL: [Self; 8] = [
+        Self::Package,
+        Self::Die,
+        Self::Numa,
+        Self::L3,
+        Self::L2,
+        Self::L1,
+        Self::Core,
+        Self::Pu,
+    ];
+}
 
 /// Kind of object a task is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use derive_more::Display;
 
-use crate::sets::decimal::write_number;
+use crate::sets::text::write_number;
 
 /// First level: which tasks go to which host. slurmctld decides it; here it
 /// only shapes the default inside the host.

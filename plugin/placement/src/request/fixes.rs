@@ -6,7 +6,7 @@ use std::fmt;
 
 use strum::{EnumCount, EnumMessage, EnumString, IntoStaticStr, VariantArray};
 
-use crate::sets::error::TextError;
+use crate::sets::text::TextError;
 
 /// One difference, with its text for people: what is fixed. Each is one bit of [`Fixes`]; the name in settings is the
 /// variant's in kebab-case.

@@ -8,15 +8,12 @@ use std::str::FromStr;
 
 use derive_more::Display;
 
-use crate::request::share::Share;
 use crate::sets::cpuset_text::parse_number;
-use crate::sets::limits::{MAX_CORES, MAX_ENTRIES};
-
-/// Longer texts are refused unread.
-pub use crate::sets::limits::BINDING_BYTES as MAX_LENGTH;
+use crate::sets::limits::{BINDING_BYTES, MAX_CORES, MAX_ENTRIES};
+use crate::sets::text::marked;
 
 /// The grammar in three lines, for errors and help.
-pub const GRAMMAR: &str = "\
+const GRAMMAR: &str = "\
 --binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY, with STRATEGY one of none,
 linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:SOCKET,CORE…];
 or --binding=[set:|env:][strict:]auto[:pack][:smt=THREADS]";
@@ -134,12 +131,12 @@ impl FromStr for Binding {
     type Err = BindingError;
 
     fn from_str(text: &str) -> Result<Self, BindingError> {
-        if text.len() > MAX_LENGTH {
+        if text.len() > BINDING_BYTES {
             return Err(BindingError {
                 text: String::new(),
                 at: 0,
                 what: format!(
-                    "longer than {MAX_LENGTH} bytes; name fewer cores, or an amount, as in linear:4"
+                    "longer than {BINDING_BYTES} bytes; name fewer cores, or an amount, as in linear:4"
                 ),
             });
         }
@@ -269,9 +266,9 @@ impl<'a> Reader<'a> {
     }
 
     fn place(&mut self) -> Result<Place, BindingError> {
-        let socket = self.digits("a socket number")?;
+        let socket = self.digits_from(0, "a socket number")?;
         self.skip(',')?;
-        let core = self.digits("a core number")?;
+        let core = self.digits_from(0, "a core number")?;
         Ok(Place { socket, core })
     }
 
@@ -280,10 +277,6 @@ impl<'a> Reader<'a> {
         self.skip(separator)
             .map_err(|_| self.error(&format!("'{separator}' and {what}")))?;
         self.digits_from(1, what)
-    }
-
-    fn digits(&mut self, what: &str) -> Result<u32, BindingError> {
-        self.digits_from(0, what)
     }
 
     fn digits_from(&mut self, least: u32, what: &str) -> Result<u32, BindingError> {
@@ -345,14 +338,7 @@ impl fmt::Display for BindingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "--binding: {}", self.what)?;
         if !self.text.is_empty() {
-            // Only a part around the place is shown: the text may be long, and contain anything.
-            let from = self.text[..self.at].chars().count().saturating_sub(40);
-            let shown = self.text.chars().skip(from).take(72);
-            let shown: String = shown
-                .map(|c| if c.is_control() { '?' } else { c })
-                .collect();
-            let column = self.text[..self.at].chars().count() - from;
-            writeln!(f, "  {shown}\n  {:column$}^", "")?;
+            writeln!(f, "{}", marked(&self.text, self.at))?;
         }
         f.write_str(GRAMMAR)
     }
@@ -388,6 +374,27 @@ impl fmt::Display for Binding {
                 write!(f, "explicit:{}", places.join(":"))
             }
             Strategy::Auto(share) => write!(f, "auto{share}"),
+        }
+    }
+}
+
+/// The words behind `auto`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Share {
+    /// `pack`: beside `-c` the tasks' cores lie one after the other, not at the beginning of each
+    /// task's share.
+    pub pack: bool,
+    /// `smt=K`: the hardware threads of each core that the tasks use.
+    pub smt: Option<u32>,
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.pack { ":pack" } else { "" })?;
+        match self.smt {
+            Some(threads) => write!(f, ":smt={threads}"),
+            None => Ok(()),
         }
     }
 }

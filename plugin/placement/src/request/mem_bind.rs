@@ -5,11 +5,11 @@
 use std::fmt;
 
 use crate::request::cpu_bind::parse_id;
-use crate::sets::error::TextError;
 use crate::sets::ids::NumaId;
 use crate::sets::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
 use crate::sets::list::List;
 use crate::sets::nodeset::NodeSet;
+use crate::sets::text::TextError;
 
 /// Where a task's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,23 +2,17 @@
 //! The shared object fills it from a launch request, and the command from options.
 //! Pure data; `Request::default()` is one task with one CPU, and requests no binding.
 
-pub mod claims;
-pub mod confine;
-pub mod core_kind;
 pub mod cpu_bind;
 pub mod cpuset;
 pub mod distribution;
 pub mod fixes;
 pub mod gres_bind;
 pub mod gres_closest;
-mod gres_text;
 pub mod grid_engine;
+pub mod keyword_options;
 pub mod mapping;
 pub mod mem_bind;
 pub mod near;
-pub mod object_kind;
-pub mod pool;
-pub mod share;
 pub mod wish;
 
 use crate::request::cpu_bind::CpuBind;
@@ -26,11 +20,12 @@ use crate::request::cpuset::{CpusetFail, StepCpuset};
 use crate::request::distribution::Distribution;
 use crate::request::fixes::{Fix, Fixes};
 use crate::request::grid_engine::Binding;
-use crate::request::mapping::options::Mapping;
+use crate::request::mapping::Mapping;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::{Gres, Near};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CoreIdx;
+use crate::sets::nodeset::NodeSet;
 
 /// One step's request on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +60,7 @@ pub struct Request {
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,
     /// `--core-kind`: it narrows what any other option chooses from.
-    pub core_kind: core_kind::Kind,
+    pub core_kind: keyword_options::CoreKindWish,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
     /// The cpuset of the step's job on this host: the step has no CPUs outside it.
@@ -97,7 +92,7 @@ impl Default for Request {
             near_by_default: false,
             gres: None,
             mapping: None,
-            core_kind: core_kind::Kind::Any,
+            core_kind: keyword_options::CoreKindWish::Any,
             mem_bind: MemBind::default(),
             cpuset: None,
             job_allocation: None,
@@ -175,4 +170,30 @@ impl Rules {
         let follows_tree = self.fixes.has(Fix::CoreThreads) || self.fixes.has(Fix::HoleNumbers);
         self.constrain_cores && follows_tree
     }
+}
+
+/// CPUs of cores that others are bound to. One CPU of a core stands for the core.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Must not be used: CPUs of other jobs' steps, and of regular steps of the own job.
+    pub taken: CpuSet,
+    /// May be used, but avoided if possible: CPUs of the job's own
+    /// script and `--overlap` steps, and of suspended jobs.
+    pub shared: CpuSet,
+    /// CPUs of other jobs that are in a pool: a `--binding` takes others if it can.
+    pub pools: CpuSet,
+    /// Those of `pools` that a second one of these jobs has, those that a third one has, and so on. A `--binding` takes
+    /// the cores with the fewest of them.
+    pub pools_again: Vec<CpuSet>,
+    /// For a job in a pool, which gets its CPUs whoever is bound there: CPUs of other jobs' bindings. It takes others
+    /// if it can, after having kept off `pools`.
+    pub bindings: CpuSet,
+    /// As `pools_again`, of bindings.
+    pub bindings_again: Vec<CpuSet>,
+    /// CPUs of other jobs' cpusets that are not exclusive: a new cpuset avoids them if possible, and an
+    /// exclusive one must not use them. (Those of exclusive cpusets are in `taken`.)
+    pub cpusets: CpuSet,
+    /// Memory nodes that other jobs' cpusets want for themselves (`CPUSET_MEMORY_EXCLUSIVE`): a new
+    /// cpuset avoids them if possible.
+    pub memory: NodeSet,
 }

@@ -6,10 +6,9 @@ use std::fmt;
 
 use crate::request::Request;
 use crate::request::cpu_bind::{Level, Mode};
-use crate::request::grid_engine::{Binding, Strategy};
-use crate::request::mapping::options::Mapping;
+use crate::request::grid_engine::{Binding, Share, Strategy};
+use crate::request::mapping::Mapping;
 use crate::request::near::Near;
-use crate::request::share::Share;
 
 /// What decides about a step's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

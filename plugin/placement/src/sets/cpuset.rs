@@ -2,15 +2,13 @@
 //! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
 //! Pure; a set grows as needed and is not limited to 64 or 1024 CPUs.
 
-mod words;
-
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::sets::decimal::write_number;
 use crate::sets::ids::CpuId;
+use crate::sets::text::write_number;
 
 pub use crate::sets::limits::MAX_CPUS;
 
@@ -195,12 +193,6 @@ impl CpuSet {
         Some(CpuId(count as u32 * BITS - 1 - last.leading_zeros()))
     }
 
-    /// Whether two sets have their words in the same memory.
-    #[cfg(test)]
-    pub(crate) fn shares_memory(&self, other: &Self) -> bool {
-        matches!((&self.0, &other.0), (Words::Many(mine), Words::Many(theirs)) if Arc::ptr_eq(mine, theirs))
-    }
-
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.numbered().flat_map(|(at, word)| {
@@ -357,38 +349,51 @@ impl fmt::Debug for CpuSet {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_of_a_wide_set_share_its_words() {
-        let wide = CpuSet::first(4096);
-        let mut copy = wide.clone();
-        assert!(wide.shares_memory(&copy));
-        copy.remove(CpuId(7));
-        copy.insert(CpuId(4095));
-        assert_eq!((wide.count(), copy.count()), (4096, 4095));
+impl CpuSet {
+    /// The set whose words are computed from the words of two sets.
+    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        let count = self.word_count().max(other.word_count());
+        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
+        Self::from_words(words.collect::<Vec<_>>())
     }
 
-    #[test]
-    fn members_come_in_any_order_and_number() {
-        let lists = [
-            "", "3", "70", "0-63", "64-127", "5,64", "200", "0,4095", "4095", "63-65",
-        ];
-        let pairs = |one: &&'static str| lists.map(|other| (*one, other));
-        for (one, other) in lists.iter().flat_map(pairs) {
-            let read = |list: &str| CpuSet::from_list(list).unwrap_or_default();
-            let (a, b) = (read(one), read(other));
-            let mut both = a.clone();
-            both.insert_all(&b);
-            let all: CpuSet = b.iter().chain(a.iter()).collect();
-            let mut each = CpuSet::new();
-            a.iter().chain(b.iter()).for_each(|cpu| each.insert(cpu));
-            assert_eq!((&both, &all), (&each, &each), "{one} and {other}");
-            assert!(b.is_subset(&both) && a.is_subset(&both));
-            assert_eq!(a.to_string(), one);
-            assert_eq!(b.to_string(), other);
+    /// Adds the members to words of the kernel's form.
+    pub(crate) fn add_to(&self, words: &mut Vec<u64>) {
+        let count = self.word_count();
+        if words.len() < count {
+            words.resize(count, 0);
+        }
+        match &self.0 {
+            Words::One { word: 0, .. } => {}
+            Words::One { at, word } => words[*at] |= word,
+            Words::Many(own) => words
+                .iter_mut()
+                .zip(own.iter())
+                .for_each(|(all, own)| *all |= own),
         }
     }
+
+    /// By how much the members' numbers grow to those of another set, if all grow by the same.
+    pub(crate) fn step_to(&self, next: &Self) -> Option<u32> {
+        if let (
+            Words::One { at, word },
+            Words::One {
+                at: same,
+                word: after,
+            },
+        ) = (&self.0, &next.0)
+            && at == same
+        {
+            let step = after.trailing_zeros().checked_sub(word.trailing_zeros())?;
+            let moved = word.checked_shl(step)?;
+            return (moved == *after && moved >> step == *word).then_some(step);
+        }
+        let step = next.lowest()?.0.checked_sub(self.lowest()?.0)?;
+        let moved = self.iter().map(|cpu| CpuId(cpu.0 + step));
+        moved.eq(next.iter()).then_some(step)
+    }
 }
+
+#[cfg(test)]
+#[path = "cpuset_tests.rs"]
+mod tests;

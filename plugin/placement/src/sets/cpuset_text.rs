@@ -5,8 +5,8 @@
 use std::fmt;
 
 use crate::sets::cpuset::{BITS, CpuSet, MAX_CPUS};
-use crate::sets::error::TextError;
 use crate::sets::ids::CpuId;
+use crate::sets::text::TextError;
 
 /// The digits of a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

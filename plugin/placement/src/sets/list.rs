@@ -5,8 +5,8 @@
 use std::fmt;
 
 use crate::sets::cpuset_text::parse_number;
-use crate::sets::error::TextError;
 use crate::sets::limits::{LIST_BYTES, MAX_ENTRIES};
+use crate::sets::text::TextError;
 
 /// Entries, each with the number of the first one behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

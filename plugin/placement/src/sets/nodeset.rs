@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::TextError;
 use crate::sets::ids::{CpuId, NumaId};
+use crate::sets::text::TextError;
 
 /// A set of NUMA nodes, by the kernel's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

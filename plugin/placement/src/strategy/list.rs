@@ -12,9 +12,9 @@ use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::{Narrowed, Refusal};
 use crate::owned::{Owned, Reserved};
 use crate::request::Request;
-use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Mode;
 use crate::request::fixes::Fix;
+use crate::request::keyword_options::CoreKindWish;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, LocalId, NumaId};
 use crate::sets::list::List;
@@ -27,11 +27,11 @@ fn narrowed_by(here: &Situation<'_>) -> Option<Narrowed> {
     let narrowed = match kind {
         _ if here.owned.reserved == Reserved::Some => Narrowed::Reserved,
         _ if here.request.cpuset.is_some() => Narrowed::Cpuset,
-        Kind::Any => return None,
+        CoreKindWish::Any => return None,
         kind => Narrowed::Kind(kind),
     };
     let all = Request {
-        core_kind: Kind::Any,
+        core_kind: CoreKindWish::Any,
         ..here.request.clone()
     };
     let is_whole = Owned::without_reserve(&all, here.node).counts.whole_node;

@@ -11,8 +11,8 @@ use crate::request::cpu_bind::Level;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::level::by_level;
 use crate::strategy::situation::Situation;
-use crate::topology::kinds::CoreKind;
-use crate::topology::object::ObjectKind;
+use crate::topology::objects::ObjectKind;
+use crate::topology::parts::CoreKind;
 
 /// The plan of a strategy whose tasks keep to cores of one kind each.
 pub(super) fn choose(

@@ -1,18 +1,16 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
-use crate::answer::cpuset_note::CpusetNote;
+use crate::answer::cpuset::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
-use crate::answer::note::Note;
+use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::{NoCpu, Refusal};
-use crate::answer::reserved_note::ReservedNote;
 use crate::owned::{Owned, Reserved};
-use crate::request::claims::Claims;
-use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::request::grid_engine::Binding;
-use crate::request::{Allocation, CoreSpec, Request};
+use crate::request::keyword_options::CoreKindWish;
+use crate::request::{Allocation, Claims, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::topology::node::Node;
@@ -46,7 +44,8 @@ impl Situation<'_> {
 
     /// Whether the step has the whole node, so that its allocation is no mask.
     fn is_whole(&self) -> bool {
-        let is_narrowed = self.request.core_kind != Kind::Any || self.request.cpuset.is_some();
+        let is_narrowed =
+            self.request.core_kind != CoreKindWish::Any || self.request.cpuset.is_some();
         self.owned.counts.whole_node || self.request.core_spec.is_given() && !is_narrowed
     }
 

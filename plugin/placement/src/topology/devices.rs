@@ -8,10 +8,10 @@ use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::TextError;
 use crate::sets::ids::NumaId;
 #[cfg(feature = "serde")]
-use crate::sets::travel;
+use crate::sets::serialized;
+use crate::sets::text::TextError;
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Device {
     /// Its function on the PCI bus.
     pub pci: Option<Pci>,
     /// CPUs next to it; all of the machine if it has no place of its own.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub cpus: CpuSet,
     /// The NUMA node next to it, if it is exactly one.
     #[cfg_attr(feature = "serde", serde(rename = "numa"))]
@@ -57,7 +57,7 @@ pub enum DeviceKind {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Pci {
     /// Its address.
-    #[cfg_attr(feature = "serde", serde(with = "travel::text"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::text"))]
     pub address: PciAddress,
     /// Class and subclass: `0302` is a 3D controller.
     pub class: u16,

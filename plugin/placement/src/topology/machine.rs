@@ -4,11 +4,10 @@
 //! Pure data; `berth-discover` makes it, or it is read from a machine file.
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::MachineError;
 use crate::sets::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
 use crate::sets::nodeset::NodeSet;
 use crate::topology::devices::Device;
-use crate::topology::kinds::CoreKind;
+use crate::topology::parts::{CoreKind, MachineError};
 
 pub use crate::topology::parts::{Core, NumaNode, Package, Parts};
 

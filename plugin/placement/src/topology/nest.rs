@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::request::grid_engine::Place;
 use crate::topology::machine::Machine;
-use crate::topology::object::ObjectKind;
+use crate::topology::objects::ObjectKind;
 use crate::topology::pu_table::PuTable;
 
 /// A layer of the tree.

@@ -5,8 +5,8 @@
 use std::str::FromStr;
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::TextError;
 use crate::sets::ids::CpuId;
+use crate::sets::text::TextError;
 use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
 
 /// Kernel number of thread *t* of core *c* of socket *s*, with S sockets,

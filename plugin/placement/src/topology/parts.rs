@@ -1,17 +1,16 @@
-//! The pieces of a machine as a discoverer found them, before they are checked.
-//! In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
+//! The pieces of a machine as a discoverer found them, before they are checked, and why a machine cannot be made of
+//! them. In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
 
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
+use derive_more::Display;
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::MachineError;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::MAX_DEVICES;
 #[cfg(feature = "serde")]
-use crate::sets::travel;
+use crate::sets::serialized;
 use crate::topology::devices::Device;
-use crate::topology::kinds::CoreKind;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 /// The pieces of a machine. Only packages are needed; `..Parts::default()` leaves the rest unknown. The names and the
 /// order of its fields are those of the machine file.
@@ -19,7 +18,7 @@ use crate::topology::kinds::CoreKind;
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Parts {
     /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub allowed: CpuSet,
     /// In slurmd's order. PUs outside every package form one more, the last.
     pub packages: Vec<Package>,
@@ -27,25 +26,25 @@ pub struct Parts {
     #[cfg_attr(feature = "serde", serde(rename = "numa"))]
     pub numa_nodes: Vec<NumaNode>,
     /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
-    #[cfg_attr(feature = "serde", serde(rename = "l3", with = "travel::lists"))]
+    #[cfg_attr(feature = "serde", serde(rename = "l3", with = "serialized::lists"))]
     pub l3_caches: Vec<CpuSet>,
     /// Distances between these nodes, a row for each in the same order; empty if they are unknown. 0 is
     /// a distance that is not known.
     #[cfg_attr(feature = "serde", serde(default))]
     pub numa_distances: Vec<Vec<u32>>,
     /// CPUs of each die, in hwloc's order; empty if none is reported.
-    #[cfg_attr(feature = "serde", serde(with = "travel::lists", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::lists", default))]
     pub dies: Vec<CpuSet>,
     /// CPUs under each L2 cache, in hwloc's order.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "l2", with = "travel::lists", default)
+        serde(rename = "l2", with = "serialized::lists", default)
     )]
     pub l2_caches: Vec<CpuSet>,
     /// CPUs under each L1 data cache, in hwloc's order.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "l1", with = "travel::lists", default)
+        serde(rename = "l1", with = "serialized::lists", default)
     )]
     pub l1_caches: Vec<CpuSet>,
     /// All CPUs in hwloc's logical order of the whole topology; empty if slurmd's order, which
@@ -56,10 +55,10 @@ pub struct Parts {
     #[cfg_attr(feature = "serde", serde(default))]
     pub kinds: Vec<CoreKind>,
     /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
-    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list", default))]
     pub isolated: CpuSet,
     /// CPUs that other software holds for itself by a cgroup outside of Slurm's.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list", default))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list", default))]
     pub held: CpuSet,
     /// Devices in PCI order, then those that are not on a PCI bus.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -89,7 +88,7 @@ pub struct NumaNode {
     /// The kernel's number.
     pub id: NumaId,
     /// CPUs near it; empty for a node that has only memory.
-    #[cfg_attr(feature = "serde", serde(with = "travel::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
     pub cpus: CpuSet,
 }
 
@@ -208,6 +207,66 @@ fn disjoint<'a>(
     }
     Ok(())
 }
+
+/// Cores of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct CoreKind {
+    /// Its CPUs.
+    #[cfg_attr(feature = "serde", serde(with = "serialized::list"))]
+    pub cpus: CpuSet,
+    /// hwloc's rank: 0 is the slowest and most frugal kind. `None` where hwloc knows no order.
+    pub rank: Option<u32>,
+    /// hwloc's names and values, such as `CoreType` `IntelAtom`, `FrequencyMaxMHz` `3800`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub infos: Vec<(String, String)>,
+}
+
+impl CoreKind {
+    /// A value by its name.
+    #[must_use]
+    pub fn info(&self, name: &str) -> Option<&str> {
+        let found = self.infos.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A machine that cannot exist.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub enum MachineError {
+    /// There is no hardware thread.
+    #[display("the machine description has no CPU; check the file or the synthetic string")]
+    NoCpu,
+    /// One CPU number stands in two cores.
+    #[display(
+        "the machine description has CPU {_0} in two cores; it was edited or cut: export it again with lstopo"
+    )]
+    CpuTwice(CpuId),
+    /// One CPU stands in two objects of one kind.
+    #[display(
+        "the machine description has CPU {cpu} in two {what}; it was edited or cut: export it again with lstopo"
+    )]
+    Shared {
+        /// The CPU.
+        cpu: CpuId,
+        /// The kind, in words: `L2 caches`.
+        what: &'static str,
+    },
+    /// The distances are not one for each two NUMA nodes.
+    #[display(
+        "the machine description has {nodes} NUMA nodes and not one distance for each two of them; it was \
+         edited or cut: export it again with lstopo"
+    )]
+    Distances {
+        /// NUMA nodes.
+        nodes: usize,
+    },
+    /// There are more devices than any node has.
+    #[display("the machine description has {_0} devices, and {MAX_DEVICES} is the limit")]
+    TooManyDevices(usize),
+}
+
+impl std::error::Error for MachineError {}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 use crate::topology::devices::Device;
 use crate::topology::machine::Machine;
-use crate::topology::object::ObjectKind;
+use crate::topology::objects::ObjectKind;
 
 /// L3 caches, memory domains, dies and packages, and what is next to devices.
 #[derive(Clone, Debug)]

@@ -5,13 +5,12 @@
 pub(crate) mod read;
 #[cfg(test)]
 mod read_tests;
-pub(crate) mod words;
 
 use std::fmt;
 use std::path::PathBuf;
 
 use berth_placement::request::cpuset::{Attributes, Words};
-use berth_placement::sets::nearest::{FAR, nearest};
+use berth_placement::sets::text::{MOST_TYPOS, nearest};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use read::{LineError, Site, read};
@@ -94,7 +93,7 @@ impl SiteCpusets {
                 Some(set) => Denied::Elsewhere(set),
                 None => Denied::Unknown {
                     name,
-                    nearest: nearest(name, self.here().map(|set| set.name.as_str()), FAR),
+                    nearest: nearest(name, self.here().map(|set| set.name.as_str()), MOST_TYPOS),
                 },
             });
         };
@@ -172,7 +171,7 @@ impl fmt::Display for Denied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name, nearest } => {
-                let name = berth_placement::sets::bounded::shown(words::SHOWN, name);
+                let name = berth_placement::sets::text::shown(read::SHOWN, name);
                 match nearest {
                     Some(near) => write!(
                         f,

@@ -1,8 +1,8 @@
-//! The site's file of pools (`pools=FILE`): classes of jobs that get their CPUs when they want them, and which
-//! jobs these are.
-//! In: the file's text, read for one node. Out: [`SitePools`], which answers a launch from memory.
+//! The site's file of pools (`pools=FILE`): classes of jobs that get their CPUs when they want them, and which jobs
+//! these are. Real-time tasks (`realtime`) and idle tasks of everybody else (`idle`) are classes of earlier releases: a
+//! file that asks for one gets weights, and a line for the administrator. In: the file's text, read for one node. Out:
+//! [`SitePools`], which answers a launch from memory.
 
-mod old_class;
 mod read;
 #[cfg(test)]
 mod read_tests;
@@ -10,6 +10,9 @@ mod read_tests;
 use std::path::PathBuf;
 
 use berth_placement::pools::Weights;
+use berth_placement::sets::text::shown;
+
+use crate::cpusets::read::SHOWN;
 
 pub use crate::cpusets::LineError;
 pub use read::{Site, read};
@@ -120,5 +123,47 @@ impl Jobs {
             && is_in(&self.accounts, identity.account, str::eq_ignore_ascii_case)
             && is_in(&self.qos, identity.qos, str::eq_ignore_ascii_case)
             && is_in(&self.reservations, identity.reservation, equal)
+    }
+}
+
+/// The class that every pool has.
+const WEIGHT: &str = "weight";
+/// Those that there were.
+const OLD_CLASSES: [&str; 2] = ["realtime", "idle"];
+
+/// Such a class, from the value of `class=`; nothing where it means what every pool has.
+fn old_class_of(text: Option<&str>) -> Result<Option<&'static str>, String> {
+    let Some(text) = text.filter(|text| *text != WEIGHT) else {
+        return Ok(None);
+    };
+    let found = OLD_CLASSES.into_iter().find(|class| *class == text);
+    found.map(Some).ok_or_else(|| {
+        format!(
+            "class=: \"{}\" is not {WEIGHT}, which every pool has; leave it out",
+            shown(SHOWN, text)
+        )
+    })
+}
+
+impl SitePools {
+    /// One line for the administrator if pools of this node ask for such a class.
+    #[must_use]
+    pub fn about_old_classes(&self) -> Option<String> {
+        let told = |pool: &Pool| {
+            let (class, name, line) = (pool.old_class?, &pool.name, pool.line);
+            Some(format!("class={class} of the pool {name} (line {line})"))
+        };
+        let told: Vec<_> = self.here().filter_map(told).collect();
+        let (is, word) = match told.len() {
+            0 => return None,
+            1 => ("is", "that word"),
+            _ => ("are", "those words"),
+        };
+        Some(format!(
+            "{}: {} {is} read as {WEIGHT}, because a task of a real-time class could keep CPUs of the node outside of its \
+             job, and pools have weights alone now; remove {word}",
+            self.path.display(),
+            told.join(" and ")
+        ))
     }
 }

@@ -3,11 +3,12 @@
 //! and the reason. Pure.
 
 use berth_placement::pools::HIGHEST;
-use berth_placement::sets::bounded::shown;
+use berth_placement::sets::text::shown;
 
-use super::{Jobs, LineError, Pool, SitePools, old_class};
-use crate::cpusets::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};
-use crate::cpusets::words::{SHOWN, Word, words};
+use super::{Jobs, LineError, Pool, SitePools, old_class_of};
+use crate::cpusets::read::{
+    LINE, MOST_LINES, SHOWN, Word, check_keys, name, names, needed, value, words,
+};
 use crate::read_settings::is_all;
 
 /// Pools of one file.
@@ -104,7 +105,7 @@ fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
             Some(text) => number("weight", text, HIGHEST)?,
             None => HIGHEST,
         },
-        old_class: old_class::of(value(words, "class"))?,
+        old_class: old_class_of(value(words, "class"))?,
         export: variable(value(words, "export").unwrap_or("NCPUS"))?,
         jobs,
         is_here,

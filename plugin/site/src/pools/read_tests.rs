@@ -14,7 +14,7 @@ fn site() -> Site<'static> {
     }
 }
 
-fn told(text: &str) -> String {
+fn complaints(text: &str) -> String {
     read(text.as_bytes(), &site()).unwrap_err().to_string()
 }
 
@@ -104,22 +104,24 @@ const WRONG: &[(&str, &str)] = &[
 #[test]
 fn wrong_lines_have_number_and_reason() {
     for (line, says) in WRONG {
-        let why = told(&format!("\n{line}\n"));
+        let why = complaints(&format!("\n{line}\n"));
         assert!(
             why.starts_with("line 2: ") && why.contains(says),
             "{line}: {why}"
         );
     }
     assert!(
-        told("name=a partition=p cpus=1\nname=a account=x cpus=1").contains("line 1 has a pool a")
+        complaints("name=a partition=p cpus=1\nname=a account=x cpus=1")
+            .contains("line 1 has a pool a")
     );
     assert!(
-        told("name=a partition=p cpus=1\nname=b partition=p cpus=1").contains("one pool on a node")
+        complaints("name=a partition=p cpus=1\nname=b partition=p cpus=1")
+            .contains("one pool on a node")
     );
-    assert!(told("\u{0}\n").contains("no word"));
+    assert!(complaints("\u{0}\n").contains("no word"));
     assert!(read(b"\xff=1", &site()).is_err());
     let many = "name=a partition=p cpus=1 nodes=there\n".repeat(1025);
-    assert!(told(&many).contains("more than 1024 pools"));
+    assert!(complaints(&many).contains("more than 1024 pools"));
 }
 
 #[test]
@@ -140,32 +142,32 @@ fn a_pool_of_all_nodes_is_here() {
     let text = "name=a partition=p cpus=1 nodes=ALL\n";
     let all = read(text.as_bytes(), &site()).unwrap();
     assert_eq!(all.here().count(), 1);
-    assert!(told("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
+    assert!(complaints("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
 }
 
-/// One line, however many pools ask for a class that there is no more. Pools of other nodes are not told.
+/// One line, however many pools ask for a class that no longer exists. Pools of other nodes give no line.
 #[test]
 fn classes_of_earlier_releases_are_told_and_read_as_weight() {
-    let told = |text: &str| {
+    let complaints = |text: &str| {
         let mut all = read(text.as_bytes(), &site()).unwrap();
         all.path = "/etc/pools.conf".into();
         assert!(all.here().all(|pool| pool.weight == HIGHEST));
         all.about_old_classes()
     };
     let weight = "name=a partition=a cpus=1\nname=b partition=b cpus=1 class=weight\n";
-    assert_eq!(told(weight), None);
+    assert_eq!(complaints(weight), None);
     let far = "name=c partition=d cpus=1 class=idle nodes=there\n";
-    assert_eq!(told(far), None);
+    assert_eq!(complaints(far), None);
     let one = format!("{weight}name=rt partition=c cpus=1 class=realtime\n{far}");
     let why = "because a task of a real-time class could keep CPUs of the node outside of its job, and pools have weights \
                alone now";
     assert_eq!(
-        told(&one).unwrap(),
+        complaints(&one).unwrap(),
         format!(
             "/etc/pools.conf: class=realtime of the pool rt (line 3) is read as weight, {why}; remove that word"
         )
     );
-    let two = told(&one.replace("there", "here")).unwrap();
+    let two = complaints(&one.replace("there", "here")).unwrap();
     let says = "class=realtime of the pool rt (line 3) and class=idle of the pool c (line 4) are read as weight";
     assert!(
         two.contains(says) && two.ends_with("remove those words"),

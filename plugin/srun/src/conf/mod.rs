@@ -3,14 +3,11 @@
 //! from it the [`Cluster`] of one partition. Pure; each error has its file and line.
 
 mod binds;
-mod counting;
-mod growth;
 mod nodes;
 mod partitions;
 mod reading;
 mod select;
 pub mod text;
-mod values;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +16,7 @@ use berth_placement::CpuBind;
 use berth_placement::controller::select::{Cluster, ClusterNode, Memory, SlurmLine};
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 
-use crate::host_list::expand;
+use crate::node_lists::expand;
 pub use binds::{BindFrom, DefaultBind};
 use nodes::MOST_NAMES;
 use partitions::Part;
@@ -55,7 +52,7 @@ pub struct Config {
     /// The default bindings of nodes, by ranges of positions.
     binds: Vec<(Range<usize>, CpuBind)>,
     /// `Parameters` of nodes.
-    parameters: counting::OfNodes,
+    parameters: nodes::OfNodes,
     sets: HashMap<String, NodeSet>,
     parts: Vec<Part>,
     words: select::Words,

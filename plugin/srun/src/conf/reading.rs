@@ -6,8 +6,8 @@ use berth_placement::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES};
 
 use super::nodes::{self, MOST_NAMES, Shaped};
 use super::text::{ConfError, Line, MOST_BYTES};
-use super::{Config, NodeSet, Usable, partitions, values};
-use crate::host_list::expand;
+use super::{Config, NodeSet, Usable, partitions, text};
+use crate::node_lists::expand;
 
 /// The most partitions, node sets, and lines of nodes that are down.
 const MOST_PARTS: usize = 4096;
@@ -34,15 +34,15 @@ impl Reading {
         };
         let is_default = name.eq_ignore_ascii_case("default");
         match key.as_str() {
-            "nodename" if is_default => self.node = Some(values::merged(self.node.take(), line)?),
+            "nodename" if is_default => self.node = Some(text::merged(self.node.take(), line)?),
             "nodename" => self.add_nodes(&line)?,
             "partitionname" if is_default => {
-                self.part = Some(values::merged(self.part.take(), line)?);
+                self.part = Some(text::merged(self.part.take(), line)?);
             }
             "partitionname" => self.add_partition(&line)?,
             "downnodes" => {
                 self.keep(&line, line.value("downnodes").map_or(0, str::len))?;
-                enough(&line, self.down.len(), "lines of DownNodes")?;
+                check_room(&line, self.down.len(), "lines of DownNodes")?;
                 self.down.push(line);
             }
             "nodeset" => self.add_set(&line)?,
@@ -135,14 +135,14 @@ impl Reading {
     fn add_partition(&mut self, line: &Line) -> Result<(), ConfError> {
         let part = partitions::read(line, self.part.as_ref())?;
         self.keep(line, part.nodes.len())?;
-        enough(line, self.config.parts.len(), "partitions")?;
+        check_room(line, self.config.parts.len(), "partitions")?;
         self.config.parts.push(part);
         Ok(())
     }
 
     fn add_set(&mut self, line: &Line) -> Result<(), ConfError> {
         let value = |key: &str| line.value(key).map(String::from);
-        enough(line, self.config.sets.len(), "node sets")?;
+        check_room(line, self.config.sets.len(), "node sets")?;
         let set = NodeSet {
             place: line.place.clone(),
             nodes: value("nodes").unwrap_or_default(),
@@ -190,7 +190,7 @@ pub(super) fn constrain_cores(line: &Line) -> Option<bool> {
     Some(["yes", "up", "true", "1"].contains(&text.as_str()))
 }
 
-fn enough(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {
+fn check_room(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {
     match count == MOST_PARTS {
         true => Err(line.place.error(&format!("more than {MOST_PARTS} {what}"))),
         false => Ok(()),

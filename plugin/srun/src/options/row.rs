@@ -1,6 +1,6 @@
 //! One option: everything that is known of it, and the words of the tables of options.
 
-use berth_placement::sets::nearest::{LONGEST, nearest as near};
+use berth_placement::sets::text::{LONGEST_WORD, nearest as near};
 
 use super::{Command, Takes, of as options_of};
 use crate::release::Release;
@@ -218,7 +218,7 @@ pub fn values(lines: &'static [&'static str]) -> impl Iterator<Item = Value> {
 /// The option with the nearest name, if it is near enough to be meant.
 #[must_use]
 pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'static str> {
-    if name.len() > LONGEST {
+    if name.len() > LONGEST_WORD {
         return None;
     }
     let name = name.replace('_', "-").to_ascii_lowercase();

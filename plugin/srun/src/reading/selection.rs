@@ -8,8 +8,7 @@ use berth_placement::controller::select::{Client, LineOptions, Memory, Sharing};
 use crate::line::Line;
 use crate::number;
 use crate::options::{Command, Effect, effect};
-use crate::reading::for_model::{from_state, names};
-use crate::reading::state::{State, count, is_off};
+use crate::reading::state::{State, count, from_state, is_off, names};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
 

@@ -1,17 +1,17 @@
-//! The meaning of the values of srun's options.
+//! The meaning of the values of srun's options; here those of `-B SOCKETS[:CORES[:THREADS]]`, as
+//! `verify_socket_core_thread_count` reads it, and of `--hint`, each of whose words sets other options (`verify_hint`).
+//! In: the option's text. Out: the least numbers and how many fields were written; the options that the words set.
 
 mod bind;
 mod distribution;
-mod hint;
 mod list;
-mod node_info;
+
+use berth_placement::{Level, TextError};
+
+use crate::number;
 
 pub use bind::{LevelBits, TypedBind, cpu_bind, mem_bind, mem_bind_into};
 pub use distribution::distribution;
-pub use hint::{Hints, hints};
-pub use node_info::{Least, NodeInfo, node_info};
-
-use berth_placement::Level;
 
 /// The words of a value, at `;`, and at `,` unless a list goes on behind it.
 fn words(text: &str, goes_on: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
@@ -37,5 +37,213 @@ pub(crate) fn level(word: &str) -> Option<Level> {
         "thread" => Some(Level::Threads),
         "ldom" => Some(Level::Ldoms),
         _ => None,
+    }
+}
+
+/// The least sockets of a node, cores of a socket, and threads of a core; `None` where any number
+/// will do.
+pub type Least = [Option<u32>; 3];
+
+/// A whole `-B`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// The numbers before a `-`, or alone.
+    pub least: Least,
+    /// The level that the number of fields chooses. A fourth field is not read, but with it there
+    /// is no level.
+    pub level: Option<Level>,
+}
+
+/// The meaning of a `-B`. A field is a number, a range of which the least counts, `*`, or empty,
+/// which is the same as `*`. What follows a third colon is not read.
+///
+/// # Errors
+/// What srun refuses.
+pub fn node_info(text: &str) -> Result<NodeInfo, TextError> {
+    let mut least = [None; 3];
+    for (place, field) in least.iter_mut().zip(text.split(':')) {
+        *place = least_of(field).ok_or_else(|| wrong(text))?;
+    }
+    let levels = [Level::Sockets, Level::Cores, Level::Threads];
+    let colons = text.matches(':').count();
+    Ok(NodeInfo {
+        least,
+        level: levels.get(colons).copied(),
+    })
+}
+
+fn wrong(text: &str) -> TextError {
+    TextError::new(text, "SOCKETS[:CORES[:THREADS]] with numbers, min-max or *")
+}
+
+/// `Some(None)` is any number. Source: `get_resource_arg_range`.
+fn least_of(field: &str) -> Option<Option<u32>> {
+    if field.is_empty() || field.starts_with('*') {
+        return Some(None);
+    }
+    let in_range = |number: i64| (0..=i64::from(i32::MAX)).contains(&number);
+    let (least, rest) = number::scaled(field);
+    if !in_range(least) {
+        return None;
+    }
+    if !rest.is_empty() {
+        let most = rest.strip_prefix('-')?;
+        let (most, rest) = number::scaled(most);
+        // A second range is not looked at, nor whether the most is at least the least.
+        let ends = rest.is_empty() || rest.starts_with('-');
+        if !ends || !in_range(most) || most == 0 {
+            return None;
+        }
+        if least == 1 && most == i64::from(i32::MAX) {
+            return Some(None);
+        }
+    }
+    u32::try_from(least).ok().map(Some)
+}
+
+/// The options that a `--hint` sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Any number of sockets and cores will do, whatever other options say.
+    pub any_node: bool,
+    /// One core of each socket.
+    pub one_core_a_socket: bool,
+    /// The number of threads of a core: `Some(None)` is all.
+    pub threads_per_core: Option<Option<u32>>,
+    /// There is no limit on the tasks of a core.
+    pub any_tasks_per_core: bool,
+    /// Levels, of which there may be several.
+    pub levels: LevelBits,
+    /// One thread of each core is used: switched on or off.
+    pub one_thread: Option<bool>,
+}
+
+/// The meaning of a `--hint`. Case does not count.
+///
+/// # Errors
+/// A word that srun does not know, and `help`, which starts no step.
+pub fn hints(text: &str) -> Result<Hints, TextError> {
+    let mut found = Hints::default();
+    let digit = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    for word in words(text, digit) {
+        found.take(&word.to_ascii_lowercase()).ok_or_else(|| {
+            let wanted = match word.eq_ignore_ascii_case("help") {
+                true => "a hint for a step: srun prints its help and starts nothing",
+                false => {
+                    "a hint: compute_bound, memory_bound, multithread, nomultithread, or a list of \
+                     them"
+                }
+            };
+            TextError::new(word, wanted)
+        })?;
+    }
+    Ok(found)
+}
+
+impl Hints {
+    fn take(&mut self, word: &str) -> Option<()> {
+        match word {
+            "compute_bound" => {
+                self.any_node = true;
+                self.one_core_a_socket = false;
+                self.threads_per_core = Some(Some(1));
+                self.levels.cores = true;
+            }
+            "memory_bound" => {
+                self.one_core_a_socket = true;
+                self.threads_per_core = Some(Some(1));
+                self.levels.cores = true;
+            }
+            "multithread" => {
+                self.threads_per_core = Some(None);
+                self.levels.threads = true;
+                self.one_thread = Some(false);
+                self.any_tasks_per_core = true;
+            }
+            "nomultithread" => {
+                self.threads_per_core = Some(Some(1));
+                self.levels.threads = true;
+                self.one_thread = Some(true);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_and_the_level() {
+        use Level::{Cores, Sockets, Threads};
+        for (text, least, level) in [
+            ("2", [Some(2), None, None], Some(Sockets)),
+            ("2:", [Some(2), None, None], Some(Cores)),
+            ("2:4", [Some(2), Some(4), None], Some(Cores)),
+            ("*:*:1", [None, None, Some(1)], Some(Threads)),
+            ("2::2", [Some(2), None, Some(2)], Some(Threads)),
+            ("", [None; 3], Some(Sockets)),
+            ("1-2:2-4", [Some(1), Some(2), None], Some(Cores)),
+            ("4-2", [Some(4), None, None], Some(Sockets)),
+            ("0", [Some(0), None, None], Some(Sockets)),
+            ("1:2:3:4", [Some(1), Some(2), Some(3)], None),
+            ("1:1:1:", [Some(1), Some(1), Some(1)], None),
+            ("1k", [Some(1024), None, None], Some(Sockets)),
+            ("1-2147483647", [None; 3], Some(Sockets)),
+        ] {
+            assert_eq!(node_info(text), Ok(NodeInfo { least, level }), "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_counts_are_refused() {
+        for text in [
+            "x",
+            "2x",
+            "-1",
+            "1-",
+            "1-0",
+            "2:x",
+            "1:1:x",
+            "2147483648",
+            "1-x",
+        ] {
+            assert!(node_info(text).is_err(), "{text:?} was taken");
+        }
+    }
+
+    #[test]
+    fn words_add_up() {
+        let one = hints("NoMultithread").unwrap();
+        assert_eq!(
+            (one.threads_per_core, one.one_thread),
+            (Some(Some(1)), Some(true))
+        );
+        assert!(one.levels.threads && !one.levels.cores);
+        let two = hints("nomultithread,compute_bound").unwrap();
+        assert!(two.levels.threads && two.levels.cores && two.any_node);
+        let later = hints("nomultithread;multithread").unwrap();
+        assert_eq!(
+            (later.threads_per_core, later.one_thread),
+            (Some(None), Some(false))
+        );
+        let both = hints("memory_bound,compute_bound").unwrap();
+        assert!(!both.one_core_a_socket);
+    }
+
+    #[test]
+    fn nonsense_hints_are_refused() {
+        for text in [
+            "",
+            "x",
+            "help",
+            "multithread,",
+            "multithread,1",
+            "multithread, nomultithread",
+        ] {
+            assert!(hints(text).is_err(), "{text:?} was taken");
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Attribute, Dynamic};
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 
 use crate::reading::SrunRequest;
 use crate::submission::Words;

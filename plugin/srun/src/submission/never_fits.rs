@@ -3,10 +3,10 @@
 //! In: the request, the command's own words, its environment. Out: a text, if that is sure.
 
 use berth_placement::request::grid_engine::{Scope, Strategy};
-use berth_placement::sets::count::counted;
+use berth_placement::sets::text::counted;
 use berth_placement::{Binding, Mapping};
 
-use crate::node_counts::each_node;
+use crate::node_lists::each_node;
 use crate::submission::Words;
 
 /// The reason why the binding can never fit, with the line to use instead.

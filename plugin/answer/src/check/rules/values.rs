@@ -1,6 +1,6 @@
 //! Values that srun refuses, lists of CPUs by number, and options that srun ignores.
 
-use berth_placement::sets::nearest::nearest;
+use berth_placement::sets::text::nearest;
 use berth_srun::{Own, OwnRequest, Release};
 
 use crate::args::values_of;
@@ -23,7 +23,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
             let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
             Some(first_line(&why.to_string()))
         })
-        .or_else(|| two_names(case));
+        .or_else(|| own_values(case));
     if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
@@ -62,10 +62,10 @@ fn first_line(why: &str) -> String {
 }
 
 /// One option by both of its names, where the shell computes none of them.
-fn two_names(case: &Case<'_>) -> Option<String> {
+fn own_values(case: &Case<'_>) -> Option<String> {
     let given = &case.command.line.options;
     let is_known = !given.iter().any(|one| case.command.is_computed(one));
-    berth_srun::submission::two_names::why(given).filter(|_| is_known)
+    berth_srun::submission::own_values::two_values(given).filter(|_| is_known)
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.

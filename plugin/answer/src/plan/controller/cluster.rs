@@ -6,7 +6,7 @@ use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 use berth_placement::{Node, counted};
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
-use berth_srun::host_list::natural;
+use berth_srun::node_lists::natural;
 use berth_srun::reading::selection::Selection;
 
 use crate::lines::NoAnswer;

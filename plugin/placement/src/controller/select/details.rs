@@ -55,7 +55,7 @@ pub(super) struct Details {
     /// `pn_min_memory`; 0 per node is all memory.
     pub memory: Memory,
     /// Nodes of `-w`, in slurm.conf's order.
-    pub wanted: Vec<usize>,
+    pub named_nodes: Vec<usize>,
     /// Nodes of `-x`, in slurm.conf's order.
     pub excluded: Vec<usize>,
 }
@@ -69,27 +69,29 @@ impl Details {
     ) -> Result<Self, JobRefusal> {
         let sent = Sent::of(cluster.line, client, options, Variables::default());
         let sent = sent.map_err(JobRefusal::Client)?;
-        let mut wanted = positions(cluster, &sent.names)?;
+        let mut named_nodes = positions(cluster, &sent.names)?;
         let mut excluded = positions(cluster, &options.excluded_names)?;
         if options.contiguous {
-            fill_gaps(&mut wanted);
+            fill_gaps(&mut named_nodes);
         }
-        let nodes = Nodes::of(cluster.line, &sent, wanted.len() as u32)?;
-        if wanted
+        let nodes = Nodes::of(cluster.line, &sent, named_nodes.len() as u32)?;
+        if named_nodes
             .iter()
             .any(|node| excluded.binary_search(node).is_ok())
         {
             return Err(JobRefusal::WantedAndExcluded);
         }
-        if cluster.line > SlurmLine::V22_05 && wanted.len() as u32 > nodes.least {
+        if cluster.line > SlurmLine::V22_05 && named_nodes.len() as u32 > nodes.least {
             // More nodes than are due: the job keeps to them, and need not have them all.
             let all = 0..cluster.nodes.len();
-            excluded = all.filter(|at| wanted.binary_search(at).is_err()).collect();
-            wanted.clear();
+            excluded = all
+                .filter(|at| named_nodes.binary_search(at).is_err())
+                .collect();
+            named_nodes.clear();
         }
         let mut details = Self::copied(cluster, options, &sent, nodes);
         details.client = client;
-        details.wanted = wanted;
+        details.named_nodes = named_nodes;
         details.excluded = excluded;
         details.derive(cluster);
         Ok(details)
@@ -132,7 +134,7 @@ impl Details {
             },
             distribution: options.distribution,
             memory: memory(cluster, options),
-            wanted: Vec::new(),
+            named_nodes: Vec::new(),
             excluded: Vec::new(),
         }
     }
@@ -188,7 +190,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn of(line: SlurmLine, sent: &Sent, wanted: u32) -> Result<Self, JobRefusal> {
+    fn of(line: SlurmLine, sent: &Sent, named_nodes: u32) -> Result<Self, JobRefusal> {
         let is_newer = line > SlurmLine::V22_05;
         let names = sent.names.len() as u32;
         let (mut least, most) = match sent.nodes {
@@ -205,9 +207,9 @@ impl Nodes {
         if let Some(tasks) = tasks.filter(|tasks| !sent.overcommit && *tasks > min_cpus) {
             min_cpus = tasks.saturating_mul(sent.each.unwrap_or(1));
         }
-        if wanted > 0 && !is_newer {
-            least = least.map(|least| least.max(wanted));
-            min_cpus = min_cpus.max(wanted);
+        if named_nodes > 0 && !is_newer {
+            least = least.map(|least| least.max(named_nodes));
+            min_cpus = min_cpus.max(named_nodes);
         }
         let least = least.unwrap_or(1);
         if least == 0 || (most > 0 && least > most) {
@@ -248,8 +250,8 @@ fn memory(cluster: &Cluster, options: &LineOptions) -> Memory {
 }
 
 /// `--contiguous`: all nodes between those of `-w` are wanted too.
-fn fill_gaps(wanted: &mut Vec<usize>) {
-    if let (Some(&first), Some(&last)) = (wanted.first(), wanted.last()) {
-        *wanted = (first..=last).collect();
+fn fill_gaps(named_nodes: &mut Vec<usize>) {
+    if let (Some(&first), Some(&last)) = (named_nodes.first(), named_nodes.last()) {
+        *named_nodes = (first..=last).collect();
     }
 }

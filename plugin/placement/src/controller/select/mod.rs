@@ -4,18 +4,14 @@
 //! are none. What the model does not know is an answer of its own, never a guess. Pure.
 
 pub mod answer;
-mod attempt;
-mod block;
-mod candidates;
 mod client;
 pub mod cluster;
 pub mod core_set;
 mod counts;
-mod cyclic;
 mod details;
-mod eligible;
 mod job;
 mod linear;
+mod node_cores;
 mod nodes;
 mod offer;
 pub mod options;
@@ -33,8 +29,7 @@ pub use cluster::{
 pub use core_set::CoreSet;
 pub use options::{Client, LineOptions, NodeRange, Sharing};
 
-use step::job::Job;
-use step::request::StepRequest;
+use step::request::{Job, StepRequest};
 
 /// slurmctld's answer to a job while all nodes are idle.
 #[must_use]

@@ -6,8 +6,8 @@ use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::counts;
 use crate::controller::select::details::Details;
+use crate::controller::select::node_cores::{block_cores, cyclic_cores};
 use crate::controller::select::options::Client;
-use crate::controller::select::{block, cyclic};
 use crate::request::distribution::{AcrossHosts, Order};
 
 /// A node that the job gets, with the cores and CPUs that it has for it.
@@ -125,8 +125,8 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[PickedNode]) -> Option<Vec<G
             true if stopped => None,
             // A node without a task keeps the cores that it could have used.
             true if cpus == 0 => Some(taken.free.clone()),
-            true => block::cores(unit, job, node, &taken.free, cpus),
-            false => Some(cyclic::cores(unit, job, node, &taken.free, cpus)?),
+            true => block_cores(unit, job, node, &taken.free, cpus),
+            false => Some(cyclic_cores(unit, job, node, &taken.free, cpus)?),
         };
         // Where a block does not fit, slurmctld complains and leaves this and all later nodes as they are.
         stopped |= found.is_none();

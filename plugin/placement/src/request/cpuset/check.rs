@@ -3,12 +3,9 @@
 
 use std::str::FromStr;
 
-use crate::request::cpuset::attributes::Attribute;
-use crate::request::cpuset::error::CpusetError;
-use crate::request::cpuset::keyword::Keyword;
-use crate::request::cpuset::request::{CpusetRequest, Dynamic, Static};
-use crate::request::cpuset::values::Value;
-use crate::request::cpuset::words::Words;
+use crate::request::cpuset::keyword::{Attribute, CpusetError, Keyword};
+use crate::request::cpuset::words::{Value, Words};
+use crate::request::cpuset::{CpusetRequest, Dynamic, Static};
 
 /// `CPUSET_TYPE` names one of these.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,11 @@
-//! The keywords of a cpuset request, and what may stand behind each. Pure data.
+//! The keywords and attributes of a cpuset request, and the error that names them: what was found, what is allowed,
+//! what to do. Every text is bounded, and no control character of a user's is in it. Pure.
 
-use strum::{Display, EnumCount, EnumString, IntoStaticStr, VariantArray};
+use std::fmt;
+
+use strum::{EnumCount, EnumString, IntoStaticStr, VariantArray};
+
+use crate::sets::limits::{CPUSET_BYTES, MAX_ENTRIES};
 
 /// A keyword; they are written in this order.
 #[derive(
@@ -11,7 +16,7 @@ use strum::{Display, EnumCount, EnumString, IntoStaticStr, VariantArray};
     Eq,
     PartialOrd,
     Ord,
-    Display,
+    strum::Display,
     EnumCount,
     EnumString,
     IntoStaticStr,
@@ -82,3 +87,190 @@ impl Keyword {
         }
     }
 }
+
+/// An attribute of a cpuset; they are written in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", prefix = "CPUSET_")]
+pub enum Attribute {
+    /// No other cpuset and no `--binding` gets these CPUs.
+    CpuExclusive,
+    /// Memory comes from the cpuset's own nodes first.
+    MemoryLocal,
+    /// Later cpusets and memory bindings avoid its nodes where they can.
+    MemoryExclusive,
+    /// The kernel's own memory should come from elsewhere. Linux has no such thing.
+    MemoryKernelAvoid,
+    /// Memory comes from the cpuset's nodes and from no others.
+    MemoryMandatory,
+    /// A full node pages to swap.
+    PolicyPage,
+    /// A full node does not page to swap.
+    PolicyKill,
+}
+
+/// A set of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Attributes(u8);
+
+impl Attributes {
+    /// Whether an attribute is a member.
+    #[must_use]
+    pub fn has(self, attribute: Attribute) -> bool {
+        self.0 & 1 << attribute as u8 != 0
+    }
+
+    /// This set with one more attribute.
+    #[must_use]
+    pub fn with(self, attribute: Attribute) -> Self {
+        Self(self.0 | 1 << attribute as u8)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The members, in order.
+    pub fn iter(self) -> impl Iterator<Item = Attribute> {
+        let all = Attribute::VARIANTS.iter().copied();
+        all.filter(move |attribute| self.has(*attribute))
+    }
+}
+
+/// Joined by `|`.
+impl fmt::Display for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, attribute) in self.iter().enumerate() {
+            f.write_str(if at > 0 { "|" } else { "" })?;
+            attribute.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// A wrong `--cpuset`.
+#[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
+pub enum CpusetError {
+    /// It is longer than anything that is read.
+    #[display(
+        "the cpuset request is longer than {CPUSET_BYTES} bytes; write ranges such as 0-63 in its lists"
+    )]
+    TooLong,
+    /// It has no word at all.
+    #[display(
+        "the cpuset request is empty; CPUSET[] requests a cpuset of all CPUs that the job has on a node"
+    )]
+    Empty,
+    /// Its brackets are wrong.
+    #[display(
+        "the brackets of \"{_0}\" are wrong; write CPUSET[KEYWORD=VALUE;…], or the part between the brackets \
+         alone"
+    )]
+    Brackets(String),
+    /// A part is not `KEYWORD=VALUE`.
+    #[display(
+        "\"{_0}\" is not KEYWORD=VALUE; a ; stands between two of them; {}",
+        keywords(None)
+    )]
+    NoEquals(String),
+    /// There is no such keyword.
+    #[display("there is no keyword \"{found}\" in a cpuset request; {}", keywords(*nearest))]
+    UnknownKeyword {
+        /// The word.
+        found: String,
+        /// The keyword that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A keyword stands twice.
+    #[display("{_0} stands twice; write it once")]
+    Twice(Keyword),
+    /// A value is not what may stand after its keyword.
+    #[display("\"{found}\" cannot stand behind {keyword}=; write {}", keyword.values())]
+    Value {
+        /// The keyword.
+        keyword: Keyword,
+        /// The value, or the part of it that is wrong.
+        found: String,
+    },
+    /// A list names more CPUs than any node has, repeats counted.
+    #[display("{_0} names more than {MAX_ENTRIES} numbers, repeats counted; write a shorter list")]
+    LongList(Keyword),
+    /// There is no such attribute.
+    #[display(
+        "there is no attribute \"{found}\" for CPUSET_OPTIONS; {}",
+        attributes(found, *nearest)
+    )]
+    UnknownAttribute {
+        /// The word.
+        found: String,
+        /// The attribute that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A cpuset that the site defines is requested without a name.
+    #[display(
+        "CPUSET_TYPE=static requests a cpuset that the site defines; write its name too, as in CPUSET_NAME=MYSET"
+    )]
+    NoName,
+    /// Two words do not go together.
+    #[display("{one} and {other} do not go together; {instead}")]
+    Together {
+        /// The one.
+        one: String,
+        /// The other.
+        other: String,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// The list of candidates is shorter than the number of CPUs.
+    #[display(
+        "CPU_LIST names {listed} CPUs, and the cpuset needs {ncpus} on each node; list at least as many, or \
+         request fewer"
+    )]
+    FewCandidates {
+        /// Listed CPUs.
+        listed: u32,
+        /// Number of CPUs.
+        ncpus: u32,
+    },
+}
+
+impl CpusetError {
+    pub(super) fn together(
+        one: impl fmt::Display,
+        other: impl fmt::Display,
+        instead: &'static str,
+    ) -> Self {
+        Self::Together {
+            one: one.to_string(),
+            other: other.to_string(),
+            instead,
+        }
+    }
+}
+
+fn keywords(nearest: Option<&str>) -> String {
+    let all = Keyword::ALL.iter().map(Into::into);
+    one_of(nearest, "keywords", all.collect())
+}
+
+fn attributes(found: &str, nearest: Option<&str>) -> String {
+    match found.contains(',') {
+        true => "a | stands between two attributes".into(),
+        false => {
+            let all = Attribute::VARIANTS.iter().map(Into::into);
+            one_of(nearest, "attributes", all.collect())
+        }
+    }
+}
+
+/// The word that was probably meant, or all of them.
+fn one_of(nearest: Option<&str>, what: &str, all: Vec<&str>) -> String {
+    match nearest {
+        Some(word) => format!("the nearest is {word}"),
+        None => format!("the {what} are {}", all.join(", ")),
+    }
+}
+
+impl std::error::Error for CpusetError {}

@@ -6,29 +6,336 @@
 //! perhaps merged with those of a partition, become a [`CpusetRequest`]. Blanks do not matter, nor do a
 //! last `;`, an attribute that is repeated, and the case of anything but a cpuset's name.
 
-mod attributes;
 mod check;
-mod cpu_list;
-mod error;
-mod fail;
 mod keyword;
-mod name;
-mod request;
-mod step;
 #[cfg(test)]
 mod tests;
-mod values;
 mod words;
 
-pub use attributes::{Attribute, Attributes};
-pub use cpu_list::CpuList;
-pub use error::CpusetError;
-pub use fail::CpusetFail;
-pub use keyword::Keyword;
-pub use name::CpusetName;
-pub use request::{CpusetRequest, Dynamic, Static};
-pub use step::{Choice, ExistingCpuset, StepCpuset};
+use std::fmt;
+use std::str::FromStr;
+
+use derive_more::Display;
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::CpuId;
+use crate::sets::limits::WORD_BYTES;
+use crate::sets::nodeset::NodeSet;
+use crate::sets::text::TextError;
+
+pub use keyword::{Attribute, Attributes, CpusetError, Keyword};
 pub use words::Words;
 
-/// Longer texts are refused unread.
-pub use crate::sets::limits::CPUSET_BYTES as MAX_LENGTH;
+/// A `--cpuset`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum CpusetRequest {
+    /// No cpuset, also not a partition's default one.
+    None,
+    /// A cpuset that the site defines.
+    Static(Static),
+    /// A cpuset that is chosen for the job.
+    Dynamic(Dynamic),
+}
+
+/// A cpuset that the site defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Static {
+    /// Its name in the site's file.
+    pub name: CpusetName,
+    /// Number of CPUs that the job needs of it on each node.
+    pub ncpus: Option<u32>,
+}
+
+/// A cpuset that is chosen for the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Dynamic {
+    /// Number of CPUs on each node; without it all that the job has there.
+    pub ncpus: Option<u32>,
+    /// Candidates by kernel number, in the list's order.
+    pub cpu_list: Option<CpuList>,
+    /// The largest distance between two CPUs.
+    pub max_radius: Option<u32>,
+    /// The most CPUs in any one NUMA node.
+    pub max_cpu_per_node: Option<u32>,
+    /// Whether whole NUMA nodes are requested (`Y`) or excluded (`N`).
+    pub node_ex: Option<bool>,
+    /// Memory nodes beside the local ones.
+    pub mem_list: Option<NodeSet>,
+    /// Whether only CPUs of the original NUMA nodes are eligible when the job is resumed.
+    pub orig_cpus: bool,
+    /// Attributes.
+    pub attributes: Attributes,
+    /// Keywords with nothing behind their `=`: they take a partition's default away.
+    pub cleared: Vec<Keyword>,
+}
+
+impl CpusetRequest {
+    /// Number of CPUs on each node, if it is given.
+    #[must_use]
+    pub fn ncpus(&self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::Static(set) => set.ncpus,
+            Self::Dynamic(set) => set.ncpus,
+        }
+    }
+
+    /// Whether it lists its CPUs.
+    #[must_use]
+    pub fn has_cpu_list(&self) -> bool {
+        matches!(self, Self::Dynamic(set) if set.cpu_list.is_some())
+    }
+}
+
+impl Dynamic {
+    /// Whether it has an attribute.
+    #[must_use]
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.attributes.has(attribute)
+    }
+
+    /// Whether it has whole NUMA nodes: asked for, or implied by mandatory memory.
+    #[must_use]
+    pub fn has_whole_nodes(&self) -> bool {
+        self.node_ex == Some(true) || self.has(Attribute::MemoryMandatory)
+    }
+}
+
+impl fmt::Display for CpusetRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Written::new(f)?.add(Keyword::Type, Some("none"))?.end(),
+            Self::Static(set) => set.fmt(f),
+            Self::Dynamic(set) => set.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Static {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Written::new(f)?
+            .add(Keyword::Type, Some("static"))?
+            .add(Keyword::Name, Some(&self.name))?
+            .add(Keyword::Ncpus, self.ncpus)?
+            .end()
+    }
+}
+
+impl fmt::Display for Dynamic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.node_ex.map(|whole| if whole { "Y" } else { "N" });
+        let some = Some(self.attributes).filter(|all| !all.is_empty());
+        let written = Written::new(f)?
+            .add(Keyword::Ncpus, self.ncpus)?
+            .add(Keyword::CpuList, self.cpu_list.as_ref())?
+            .add(Keyword::MaxRadius, self.max_radius)?
+            .add(Keyword::MaxCpuPerNode, self.max_cpu_per_node)?
+            .add(Keyword::NodeEx, whole)?
+            .add(Keyword::MemList, self.mem_list.as_ref())?
+            .add(Keyword::ResumeOption, self.orig_cpus.then_some("ORIG_CPUS"))?
+            .add(Keyword::Options, some)?;
+        let cleared = self.cleared.iter();
+        let written = cleared
+            .copied()
+            .try_fold(written, |written, keyword| written.add(keyword, Some("")));
+        written?.end()
+    }
+}
+
+/// Words on their way into a text.
+struct Written<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    some: bool,
+}
+
+impl<'a, 'f> Written<'a, 'f> {
+    fn new(f: &'a mut fmt::Formatter<'f>) -> Result<Self, fmt::Error> {
+        f.write_str("CPUSET[")?;
+        Ok(Self { f, some: false })
+    }
+
+    fn add(
+        mut self,
+        keyword: Keyword,
+        value: Option<impl fmt::Display>,
+    ) -> Result<Self, fmt::Error> {
+        if let Some(value) = value {
+            self.f.write_str(if self.some { ";" } else { "" })?;
+            write!(self.f, "{keyword}={value}")?;
+            self.some = true;
+        }
+        Ok(self)
+    }
+
+    fn end(self) -> fmt::Result {
+        self.f.write_str("]")
+    }
+}
+
+/// Different CPUs in an order, as runs of successive numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CpuList {
+    /// The first and last number of each run.
+    runs: Vec<(u32, u32)>,
+    cpus: CpuSet,
+}
+
+impl CpuList {
+    /// Appends a CPU, unless the list has it.
+    fn push(&mut self, cpu: CpuId) {
+        if self.cpus.contains(cpu) {
+            return;
+        }
+        self.cpus.insert(cpu);
+        match self.runs.last_mut() {
+            Some((_, last)) if *last + 1 == cpu.0 => *last = cpu.0,
+            _ => self.runs.push((cpu.0, cpu.0)),
+        }
+    }
+
+    /// The CPUs in the list's order.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        let runs = self.runs.iter();
+        runs.flat_map(|(first, last)| (*first..=*last).map(CpuId))
+    }
+
+    /// The CPUs without their order.
+    #[must_use]
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+}
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (first, last)) in self.runs.iter().enumerate() {
+            f.write_str(if at > 0 { "," } else { "" })?;
+            match first == last {
+                true => write!(f, "{first}")?,
+                false => write!(f, "{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a cpuset in the site's file. It stands in logs, in the ledger and in variables of tasks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CpusetName(String);
+
+impl CpusetName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for CpusetName {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || b"_-.@+".contains(&letter);
+        let first = text.bytes().next();
+        let fits = text.len() <= WORD_BYTES
+            && first.is_some_and(|first| first.is_ascii_alphanumeric() || first == b'_')
+            && text.bytes().all(is_letter);
+        match fits {
+            true => Ok(Self(text.into())),
+            false => Err(TextError::new(
+                text,
+                "the name of a cpuset: letters, digits and any of _ - . @ +, 64 at the most, the \
+                 first one a letter, a digit or _",
+            )),
+        }
+    }
+}
+
+/// The cpuset of a step's job on this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum StepCpuset {
+    /// It is chosen with this step, the first one of its job here.
+    Choose(Choice),
+    /// It exists: an earlier step of the job chose it, or the site's file has it.
+    Given(ExistingCpuset),
+}
+
+/// A cpuset to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Choice {
+    /// The checked request.
+    pub requested: Dynamic,
+    /// Number of nodes of the job; 0 if it is unknown.
+    pub job_nodes: u32,
+    /// Whether the user wrote the number of CPUs, and no command worked it out.
+    pub is_count_typed: bool,
+}
+
+/// A cpuset that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ExistingCpuset {
+    /// The request that led to it.
+    pub requested: CpusetRequest,
+    /// Its CPUs. Those that the job does not own count for nothing.
+    pub cpus: CpuSet,
+    /// Its memory nodes; without them the nodes of its CPUs.
+    pub mems: Option<NodeSet>,
+    /// Its attributes: the request's, or those of the site's file.
+    pub attributes: Attributes,
+}
+
+impl StepCpuset {
+    /// Whether the request that leads to it lists CPUs.
+    #[must_use]
+    pub fn has_cpu_list(&self) -> bool {
+        match self {
+            Self::Choose(choice) => choice.requested.cpu_list.is_some(),
+            Self::Given(given) => given.requested.has_cpu_list(),
+        }
+    }
+}
+
+/// The request that leads to it.
+impl fmt::Display for StepCpuset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Choose(choice) => choice.requested.fmt(f),
+            Self::Given(given) => given.requested.fmt(f),
+        }
+    }
+}
+
+/// What a cpuset leads to that cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
+pub enum CpusetFail {
+    /// The step is refused.
+    #[default]
+    #[display("refuse")]
+    Refuse,
+    /// The step runs without a cpuset and without a binding, with a note.
+    #[display("unbound")]
+    Unbound,
+}
+
+impl FromStr for CpusetFail {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "unbound" => Ok(Self::Unbound),
+            _ => Err(TextError::new(
+                text,
+                "refuse or unbound; no step waits for CPUs, because Slurm queues jobs",
+            )),
+        }
+    }
+}

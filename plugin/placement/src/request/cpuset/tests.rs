@@ -338,3 +338,13 @@ fn the_number_of_cpus_is_written_where_it_is_missing() {
         assert_eq!(words(written), given);
     }
 }
+
+#[test]
+fn words_of_cpuset_fail_are_read_and_written() {
+    for text in ["refuse", "unbound"] {
+        assert_eq!(text.parse::<CpusetFail>().unwrap().to_string(), text);
+    }
+    for text in ["", "wait", "wait:5", "Refuse"] {
+        assert!(text.parse::<CpusetFail>().is_err(), "{text}");
+    }
+}

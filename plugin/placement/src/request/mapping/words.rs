@@ -1,7 +1,10 @@
-//! The words of the mapping language: those that are read, those that are written, and those of
-//! PRRTE and Open MPI that are refused with the option to use instead. Pure data.
+//! The words of the mapping language: those that are read, those that are written, and those of PRRTE and Open MPI that
+//! are refused with the option to use instead; and the error that marks a wrong word. Pure.
 
-use crate::request::object_kind::ObjectKind;
+use derive_more::Display;
+
+use crate::request::cpu_bind::ObjectKind;
+use crate::sets::text::marked;
 
 /// Levels with the words that are read for each; the first one is written.
 const LEVELS: [(ObjectKind, &[&str]); 7] = [
@@ -84,3 +87,29 @@ pub(super) fn full_word(word: &str, known: &[&'static str]) -> Option<&'static s
         _ => None,
     }
 }
+
+/// A wrong `--map-by`, `--rank-by` or `--bind-to`.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub struct MappingError(String);
+
+impl MappingError {
+    /// `what` is wrong at the byte `at` of an option's text.
+    pub(super) fn at(option: &str, text: &str, at: usize, what: &str) -> Self {
+        Self(format!("--{option}: {what}\n{}", marked(text, at)))
+    }
+
+    /// The text is longer than anything that is read; there is no wrong place to mark.
+    pub(super) fn too_long(option: &str, most: usize) -> Self {
+        Self(format!(
+            "--{option}: longer than {most} bytes; write a shorter text, for example ranges such as 0-63 \
+             in a list"
+        ))
+    }
+
+    /// The options do not go together.
+    pub(super) fn together(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl std::error::Error for MappingError {}

@@ -1,18 +1,13 @@
 //! Chooses a job's cpuset: the candidates, those that are better avoided, and what is left to say.
 //! In: a request, what the job owns, what others claim. Out: the cpuset with notes, or a refusal. Pure.
 
-use crate::answer::cpuset::{ChosenSet, Rejected, SetFrom};
-use crate::answer::cpuset_note::CpusetNote;
-use crate::answer::cpuset_refusal::{CpusetRefusal, TooFew};
-use crate::request::claims::Claims;
+use crate::answer::cpuset::{ChosenSet, CpusetNote, CpusetRefusal, Rejected, SetFrom, TooFew};
 use crate::request::cpuset::{Attribute, Choice, CpusetRequest, Dynamic};
-use crate::request::{Allocation, Request};
+use crate::request::{Allocation, Claims, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::cpuset::best_fit::best_fit;
-use crate::strategy::cpuset::candidates::Candidates;
-use crate::strategy::cpuset::first_fit::first_fit;
-use crate::strategy::cpuset::job::Job;
-use crate::strategy::cpuset::memory;
+use crate::strategy::cpuset::candidates::{Candidates, first_fit};
+use crate::strategy::cpuset::job::{Job, memory_of};
 
 /// What one choice among some CPUs gives.
 pub(super) struct Fit {
@@ -208,7 +203,7 @@ impl Choosing<'_> {
 
     fn chosen(&self, fit: Fit, avoided: &Avoided, taken: &CpuSet) -> (ChosenSet, Vec<CpusetNote>) {
         let job = self.job;
-        let found = memory::of(
+        let found = memory_of(
             job.node,
             &fit.cpus,
             self.requested.mem_list.as_ref(),

@@ -4,32 +4,24 @@
 mod best_fit;
 mod candidates;
 mod choose;
-mod cores;
-mod existing;
-mod first_fit;
 mod groups;
 mod job;
-mod memory;
-mod most;
 mod resume;
 
-pub use memory::memory_nodes;
-pub use most::most_of_radius;
-pub use resume::{Resume, Resumed, moved};
-
-use crate::answer::cpuset::{ChosenSet, SetMemory};
-use crate::answer::cpuset_note::CpusetNote;
-use crate::answer::cpuset_refusal::CpusetRefusal;
+use crate::answer::cpuset::{ChosenSet, CpusetNote, CpusetRefusal, SetFrom, SetMemory};
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
-use crate::request::Request;
-use crate::request::claims::Claims;
-use crate::request::cpuset::{CpusetFail, CpusetRequest, ExistingCpuset, StepCpuset};
+use crate::request::cpuset::{Attribute, CpusetFail, CpusetRequest, ExistingCpuset, StepCpuset};
+use crate::request::{Claims, Request};
 use crate::sets::nodeset::NodeSet;
-use crate::strategy::cpuset::job::Job;
+use crate::strategy::cpuset::job::{Job, memory_of};
 use crate::topology::node::Node;
+
+pub use groups::most_of_radius;
+pub use job::memory_nodes;
+pub use resume::{Resume, Resumed, moved};
 
 /// What a step has inside its job's cpuset.
 #[derive(Debug)]
@@ -65,7 +57,7 @@ impl CpusetPart {
         let job = Job::of(request, node, &inside.owned);
         let found = match requested {
             StepCpuset::Choose(choice) => choose::choose(choice, &job, request, claims),
-            StepCpuset::Given(set) => existing::of(set, &job, claims).map(|set| (set, Vec::new())),
+            StepCpuset::Given(set) => existing(set, &job, claims).map(|set| (set, Vec::new())),
         };
         let is_unbound = node.rules().cpuset_fail == CpusetFail::Unbound;
         match found {
@@ -160,4 +152,43 @@ fn part_of_step(
             fits: has_room(request, job, needed),
         },
     }))
+}
+
+/// The cpuset that a job has of an existing one.
+fn existing(
+    set: &ExistingCpuset,
+    job: &Job<'_>,
+    claims: &Claims,
+) -> Result<ChosenSet, CpusetRefusal> {
+    let cpus = set.cpus.intersection(&job.owned.cpus);
+    let count = job.units_in(&cpus);
+    if let CpusetRequest::Static(requested) = &set.requested {
+        let needed = requested.ncpus.unwrap_or(1).min(job.units.max(1));
+        if count < needed {
+            return Err(CpusetRefusal::Static {
+                name: requested.name.clone(),
+                needed,
+                has: count,
+                set: set.cpus.clone(),
+            });
+        }
+    }
+    let list = match &set.requested {
+        CpusetRequest::Dynamic(requested) => requested.mem_list.as_ref(),
+        CpusetRequest::Static(_) => set.mems.as_ref(),
+        CpusetRequest::None => None,
+    };
+    let found = memory_of(job.node, &cpus, list, (set.attributes, &claims.memory));
+    Ok(ChosenSet {
+        requested: set.requested.clone(),
+        count,
+        counts_cores: job.limit == Some(1),
+        mems: set.mems.clone().unwrap_or(found.mems),
+        memory: found.memory,
+        radius: job.node.distances().radius_of(&cpus),
+        exclusive: set.attributes.has(Attribute::CpuExclusive),
+        from: SetFrom::Given,
+        rejected: Vec::new(),
+        cpus,
+    })
 }

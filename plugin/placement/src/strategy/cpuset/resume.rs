@@ -6,9 +6,8 @@
 //! farther NUMA nodes too. `CPU_LIST` is not looked at: the document names none where a job is resumed.
 
 use crate::owned::Owned;
-use crate::request::claims::Claims;
 use crate::request::cpuset::Dynamic;
-use crate::request::{Allocation, Request};
+use crate::request::{Allocation, Claims, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::cpuset::choose::Choosing;
 use crate::strategy::cpuset::job::Job;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::owned::Owned;
-use crate::request::claims::Claims;
+use crate::request::Claims;
 use crate::request::grid_engine::Place;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;

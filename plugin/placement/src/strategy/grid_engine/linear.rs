@@ -141,7 +141,7 @@ impl<'a> FreeCores<'a> {
 mod tests {
     use super::*;
     use crate::owned::Owned;
-    use crate::request::claims::Claims;
+    use crate::request::Claims;
     use crate::{CpuId, CpuSet, Machine, Node, Numbering, Request, Rules, SocketKind};
 
     /// The test tries every set of shared cores on one socket of 12.

@@ -5,18 +5,15 @@
 pub mod cores;
 pub mod linear;
 pub mod sparing;
-pub mod striding;
 
 use crate::answer::cores::{Chosen, ChosenCore};
 use crate::answer::decision::Rule;
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
-use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
-use crate::sets::bounded::repeated;
-use crate::sets::count::{counted, either};
+use crate::request::grid_engine::{Binding, Instance, Place, Scope, Strategy};
+use crate::sets::text::{counted, either, repeated};
 use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
-use crate::strategy::grid_engine::striding::striding;
 use crate::strategy::situation::Situation;
 
 /// The cores that a `--binding` names, or a note that it cannot be served.
@@ -208,4 +205,46 @@ fn better_line(binding: &Binding, cores: &Cores, tasks: u32) -> String {
     lines.iter().find(fits).map_or_else(String::new, |line| {
         format!("; --binding={} would fit", repeated(line))
     })
+}
+
+/// `striding:AMOUNT:STEP[:SOCKET,CORE]`: the first taker begins exactly at the start, or at the
+/// first core from 0,0 on that fits; each later one begins at the next core that fits, going up.
+///
+/// # Errors
+/// The core that stands in the way of a given start; [`Obstacle::TooFew`] or
+/// [`Obstacle::NoStart`] where a search found none.
+fn striding(
+    cores: &Cores,
+    takers: u32,
+    (amount, step): (u32, u32),
+    start: Option<Place>,
+) -> Result<Vec<Vec<usize>>, Obstacle> {
+    let (amount, step) = (amount as usize, step as usize);
+    let mut mine = vec![false; cores.len()];
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    let mut next = 0;
+    if let Some(place) = start {
+        let at = cores.find(place)?;
+        let run = cores.run(at, amount, step)?;
+        run.iter().for_each(|position| mine[*position] = true);
+        found.push(run);
+        next = at + 1;
+    }
+    while found.len() < takers as usize {
+        let free = |run: &Vec<usize>| run.iter().all(|position| !mine[*position]);
+        let fits = |at: usize| cores.run(at, amount, step).ok().filter(free);
+        let Some((at, run)) = (next..cores.len()).find_map(|at| Some((at, fits(at)?))) else {
+            let wanted = (takers as usize).saturating_mul(amount);
+            let enough = wanted <= cores.free_count();
+            return Err(if enough {
+                Obstacle::NoStart
+            } else {
+                Obstacle::TooFew
+            });
+        };
+        run.iter().for_each(|position| mine[*position] = true);
+        found.push(run);
+        next = at + 1;
+    }
+    Ok(found)
 }

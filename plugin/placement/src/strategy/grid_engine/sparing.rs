@@ -33,7 +33,7 @@ pub fn choose(
         }
         open = few.midpoint(enough);
     }
-    let found = without_the_needless(cores, (&used, enough), found, strategy);
+    let found = without_unneeded(cores, (&used, enough), found, strategy);
     let is_cheaper = price(cores, &found) < price(cores, &by_itself);
     Ok(if is_cheaper { found } else { by_itself })
 }
@@ -42,7 +42,7 @@ pub fn choose(
 const TRIES: usize = 64;
 
 /// Closes used cores again that are not needed, for example by `striding`. If all open cores are taken, all are needed.
-fn without_the_needless(
+fn without_unneeded(
     cores: &Cores,
     (used, open): (&[usize], usize),
     mut found: Positions,
@@ -50,8 +50,8 @@ fn without_the_needless(
 ) -> Positions {
     let (open, closed) = used.split_at(open.min(used.len()));
     let wanted: usize = found.iter().map(Vec::len).sum();
-    let nobodys = cores.free_count() - used.len();
-    if wanted >= nobodys + open.len() {
+    let unclaimed = cores.free_count() - used.len();
+    if wanted >= unclaimed + open.len() {
         return found;
     }
     let mut closed = closed.to_vec();
@@ -76,16 +76,16 @@ fn price(cores: &Cores, found: &[Vec<usize>]) -> (usize, usize) {
 
 /// Used positions, the best first: fewest pool jobs, then fewest bindings, then most unused cores on the socket.
 fn used(cores: &Cores) -> Vec<usize> {
-    let nobodys = |socket: u32| {
+    let unclaimed = |socket: u32| {
         let of_socket = cores.free_of(socket as usize).into_iter();
         let unused = of_socket.filter(|at| cores.at(*at).is_some_and(|core| !core.others.any()));
         unused.count()
     };
-    let sockets: Vec<_> = (0..cores.socket_count() as u32).map(nobodys).collect();
+    let sockets: Vec<_> = (0..cores.socket_count() as u32).map(unclaimed).collect();
     let key = |at: &usize| {
         let core = cores.at(*at)?;
-        let nobodys = sockets.get(core.place.socket as usize);
-        Some((core.others, Reverse(*nobodys?)))
+        let unclaimed = sockets.get(core.place.socket as usize);
+        Some((core.others, Reverse(*unclaimed?)))
     };
     let is_used =
         |at: &usize| cores.is_free(*at) && cores.at(*at).is_some_and(|core| core.others.any());

@@ -2,10 +2,7 @@
 //! masks grow to whole objects.
 //! In: the situation. Out: a choice, or a refusal. Pure. Source: `lllp_distribution`.
 
-mod block;
 mod counters;
-mod course;
-mod cyclic;
 mod notes;
 mod place;
 mod walk;

@@ -1,5 +1,6 @@
-//! The common part of the walks over hardware threads: their limits, and why they can fail.
-//! Pure data. Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
+//! The common part of the walks over hardware threads: their limits, why they can fail, and the order in which they
+//! visit the threads: Slurm's, or another within each socket if the third level of `-m` requests it. Pure data. Source:
+//! `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
@@ -157,5 +158,56 @@ impl Placed {
     /// Each complete task's hardware threads.
     pub fn tasks(&self) -> impl ExactSizeIterator<Item = &[PuIdx]> {
         self.pus.chunks_exact(self.each)
+    }
+}
+
+/// The hardware threads in the order of a walk.
+pub(crate) enum VisitOrder<'a> {
+    /// In the order of their numbers.
+    Plain(&'a PuTable),
+    /// In this order within each socket, and one socket after the other.
+    Ordered(Vec<Vec<PuIdx>>, Vec<PuIdx>),
+}
+
+impl<'a> VisitOrder<'a> {
+    /// Slurm's order.
+    pub(crate) fn plain(table: &'a PuTable) -> Self {
+        Self::Plain(table)
+    }
+
+    /// `chunk` hardware threads of a core, then as many of the next, then round again.
+    pub(crate) fn by_threads(table: &PuTable, chunk: u32) -> Self {
+        let chunk = chunk.max(1) as usize;
+        let of_socket = |socket: u32| -> Vec<PuIdx> {
+            let cores: Vec<_> = table.cores_of_socket(socket).collect();
+            let widest = cores.iter().map(|core| core.len()).max().unwrap_or(0);
+            let turn = |first: usize| {
+                let part = move |core: &&[PuIdx]| {
+                    let first = first.min(core.len());
+                    core[first..(first + chunk).min(core.len())].to_vec()
+                };
+                cores.iter().flat_map(part).collect::<Vec<_>>()
+            };
+            (0..widest).step_by(chunk).flat_map(turn).collect()
+        };
+        let sockets: Vec<_> = (0..table.sockets.len() as u32).map(of_socket).collect();
+        let whole = sockets.concat();
+        Self::Ordered(sockets, whole)
+    }
+
+    /// The hardware threads of a socket.
+    pub(crate) fn socket(&self, socket: usize) -> &[PuIdx] {
+        match self {
+            Self::Plain(table) => table.sockets.members(socket as u32),
+            Self::Ordered(sockets, _) => &sockets[socket],
+        }
+    }
+
+    /// The hardware thread at a place of the whole walk; `None` past its end.
+    pub(crate) fn whole(&self, place: u32) -> Option<PuIdx> {
+        match self {
+            Self::Plain(table) => (place < table.len() as u32).then_some(PuIdx(place)),
+            Self::Ordered(_, whole) => whole.get(place as usize).copied(),
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::request::object_kind::ObjectKind;
+use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;

@@ -4,15 +4,12 @@
 //! `rmaps_base_binding.c` and `rmaps_base_ranking.c` of PRRTE 5.0.
 
 mod bind;
-mod list;
-mod map;
-mod rank;
+mod places;
 mod resolved;
 mod share;
 
 use crate::answer::decision::{Mapped, Rule};
-use crate::answer::mapping_note::MappingNote;
-use crate::answer::mapping_refusal::MappingRefusal;
+use crate::answer::mapping::{MappingNote, MappingRefusal};
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
@@ -21,19 +18,13 @@ use crate::request::fixes::Fix;
 use crate::request::mapping::{Mapping, Target};
 use crate::request::near::Near;
 use crate::request::{Request, Rules};
-use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
+use crate::sets::text::repeated;
+use crate::strategy::mapping::places::{Place, from_list, on_objects, ranked};
 use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;
 use crate::strategy::near::{Amount, Failure, Need, narrow};
 use crate::strategy::situation::{Situation, in_cpus};
-
-/// One task's place: the object that it is mapped to, by the order of objects, and its CPUs.
-struct Place {
-    object: usize,
-    /// `None` if it stays unbound.
-    cpus: Option<CpuSet>,
-}
 
 /// Places, ranks and binds the tasks; beside a `--near` among the cores next to each task's devices.
 pub(crate) fn choose(
@@ -120,10 +111,10 @@ fn among(
     let part = (!std::ptr::eq(here, all)).then(|| Share::of(here, places, requested.threads));
     let share = part.as_ref().unwrap_or(&whole);
     let places = match &requested.target {
-        Target::List { list, ordered } => list::places(&requested, share, (list, *ordered)),
-        _ => map::places(&requested, share),
+        Target::List { list, ordered } => from_list(&requested, share, (list, *ordered)),
+        _ => on_objects(&requested, share),
     };
-    let places = rank::ranked(places?, requested.rank);
+    let places = ranked(places?, requested.rank);
     Ok(planned(here, (mapping, &requested), places))
 }
 

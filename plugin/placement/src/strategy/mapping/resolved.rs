@@ -1,9 +1,9 @@
 //! The mapping with everything that its options leave open: the default target, order and binding.
 //! In: the options, the number of tasks, the step's share. Out: [`Resolved`], or why not. Pure.
 
-use crate::answer::mapping_refusal::{Among, MappingRefusal};
+use crate::answer::mapping::{Among, MappingRefusal};
+use crate::request::cpu_bind::ObjectKind;
 use crate::request::mapping::{BindLevel, Mapping, RankBy, Target};
-use crate::request::object_kind::ObjectKind;
 use crate::strategy::mapping::share::Share;
 
 /// Up to this many tasks a mapping without objects binds to CPUs.

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use crate::request::object_kind::ObjectKind;
+use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, PuIdx};
 use crate::strategy::situation::Situation;
-use crate::topology::places::Places;
+use crate::topology::objects::Places;
 
 /// The step's CPUs in the meaning of the mapping language.
 pub(super) struct Share<'a> {

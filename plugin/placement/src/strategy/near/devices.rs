@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::answer::near_refusal::NearRefusal;
+use crate::answer::near::NearRefusal;
 use crate::request::near::{Gres, Near, What};
-use crate::sets::bounded::repeated;
+use crate::sets::text::repeated;
 use crate::topology::devices::{Device, DeviceKind};
 use crate::topology::machine::Machine;
 

@@ -8,8 +8,6 @@ mod devices;
 mod hand_out;
 mod narrow;
 mod neighbours;
-mod next_to;
-mod notes;
 mod places;
 mod share;
 

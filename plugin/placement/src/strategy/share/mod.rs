@@ -5,9 +5,7 @@
 //! hardware threads, and then by time.
 
 mod free;
-mod runs;
 mod split;
-mod take;
 
 use std::ops::Range;
 
@@ -16,13 +14,11 @@ use crate::answer::decision::{Rule, SharedOut, Unit};
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
-use crate::request::grid_engine::{Binding, Instance};
+use crate::request::grid_engine::{Binding, Instance, Share};
 use crate::request::near::Near;
-use crate::request::share::Share;
-use crate::sets::bounded::repeated;
+use crate::sets::text::repeated;
 use crate::strategy::near::{Amount, Failure, Need, narrow};
-use crate::strategy::share::free::Free;
-use crate::strategy::share::take::Obstacle;
+use crate::strategy::share::free::{Free, Obstacle};
 use crate::strategy::situation::{Situation, in_cpus};
 
 /// A share for each task, or a note that there is none; beside a `--near` a share of the cores next to
@@ -80,8 +76,8 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
         let runs = match (share.pack, each) {
             // Each has one core, whatever objects there are.
             (_, 0 | 1) if tasks == free.core_count() => (0..tasks).map(|at| at..at + 1).collect(),
-            (true, 2..) => take::packed(free, tasks, each)?,
-            _ => take::from_beginning(free, free.row_of_cores().split(tasks), each)?,
+            (true, 2..) => free::packed(free, tasks, each)?,
+            _ => free::from_beginning(free, free.row_of_cores().split(tasks), each)?,
         };
         return Ok(Chosen::new(
             runs.into_iter().map(|run| free.cores(here, run)),
@@ -90,7 +86,7 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
     let parts = free.row_of_threads().split(tasks);
     let smallest = parts.iter().map(Range::len).min().unwrap_or(0);
     if each > 1 && smallest < each {
-        return Err(take::too_small(free, smallest));
+        return Err(free::too_small(free, smallest));
     }
     let some = |part: &Range<usize>| {
         let end = match each {

@@ -3,8 +3,7 @@
 
 use crate::controller::select::answer::{StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{Memory, SlurmLine};
-use crate::controller::select::step::job::Job;
-use crate::controller::select::step::request::StepRequest;
+use crate::controller::select::step::request::{Job, StepRequest};
 
 const NO_CONFIGURATION: StepAnswer = StepAnswer::Refused(StepRefusal::NodeConfiguration);
 const TOO_MANY_CPUS: StepAnswer = StepAnswer::Refused(StepRefusal::TooManyCpus);
@@ -94,14 +93,14 @@ impl<'a> Pick<'a> {
     }
 
     fn take_wanted(&mut self) -> Result<(), StepAnswer> {
-        let wanted = &self.request.wanted;
-        if wanted.is_empty() {
+        let named_nodes = &self.request.named_nodes;
+        if named_nodes.is_empty() {
             return Ok(());
         }
-        if wanted.iter().any(|at| !self.open[*at]) {
+        if named_nodes.iter().any(|at| !self.open[*at]) {
             return Err(StepAnswer::Waits);
         }
-        let count = wanted.len() as u32;
+        let count = named_nodes.len() as u32;
         if count > self.max_nodes {
             return Err(NO_CONFIGURATION);
         }
@@ -109,7 +108,7 @@ impl<'a> Pick<'a> {
         if only_from_these {
             self.open.fill(false);
         }
-        for &at in wanted {
+        for &at in named_nodes {
             self.open[at] = only_from_these;
             self.picked[at] = !only_from_these;
         }

@@ -1,14 +1,92 @@
 //! What srun asks for a step (`_opt_verify`, `job_step_create_allocation`, `_set_ntasks`,
-//! `_create_job_step_create_request`).
-//! In: a line's options, and the job. Out: the numbers of the message to slurmctld. Pure.
+//! `_create_job_step_create_request`), and the job as its steps see it: the CPUs of each node, counted in slurmctld's
+//! several ways (`build_job_resources_cpu_array`, `_step_alloc_lps`).
+//! In: a line's options, and the job's grant. Out: the numbers of the message to slurmctld. Pure.
 
-use crate::controller::select::answer::{ClientRefusal, Gap, JobGrant, StepAnswer, StepRefusal};
+use crate::controller::JobCpus;
+use crate::controller::select::answer::{
+    ClientRefusal, Gap, GrantedNode, JobGrant, StepAnswer, StepRefusal,
+};
 use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
-use crate::controller::select::cluster::{Cluster, Memory, SlurmLine};
+use crate::controller::select::cluster::{
+    Cluster, ClusterNode, Memory, SlurmLine, Specialised, Unit,
+};
 use crate::controller::select::options::{Client, LineOptions, NodeRange, Sharing};
-use crate::controller::select::step::job::Job;
-use crate::controller::task_count::JobCpus;
 use crate::request::distribution::{AcrossHosts, Distribution};
+
+/// A job with its steps.
+pub(in crate::controller::select) struct Job<'a> {
+    pub cluster: &'a Cluster,
+    pub grant: &'a JobGrant,
+    pub nodes: &'a [GrantedNode],
+    /// CPUs of each node as srun is told (`cpu_array_value`).
+    pub values: Vec<u32>,
+    /// All CPUs of the job (`total_cpus`).
+    pub all_cpus: u32,
+}
+
+impl<'a> Job<'a> {
+    pub(in crate::controller::select) fn new(cluster: &'a Cluster, grant: &'a JobGrant) -> Self {
+        let count = grant.nodes.len();
+        let mut job = Self {
+            cluster,
+            grant,
+            nodes: &grant.nodes,
+            values: Vec::with_capacity(count),
+            all_cpus: 0,
+        };
+        job.values = (0..count).map(|at| job.value(at)).collect();
+        job.all_cpus = (0..count).map(|at| job.total(at)).sum();
+        job
+    }
+
+    pub(in crate::controller::select) fn node(&self, at: usize) -> &'a ClusterNode {
+        &self.cluster.nodes[self.nodes[at].node]
+    }
+
+    /// Memory of the job on the node, in MiB, where slurmctld hands out memory per CPU.
+    pub(in crate::controller::select) fn memory(&self, at: usize) -> u64 {
+        match self.grant.record.memory {
+            Memory::PerCpu(each) => each.saturating_mul(self.values[at].into()),
+            Memory::PerNode(0) => self.node(at).memory,
+            Memory::PerNode(memory) => memory,
+        }
+    }
+
+    fn value(&self, at: usize) -> u32 {
+        let (cpus, of_core) = (self.nodes[at].cpus, self.node(at).cpus_per_core());
+        match self.grant.record.threads_per_core {
+            Some(threads) if self.counts_cores() && threads < of_core => cpus / of_core * threads,
+            _ => cpus,
+        }
+    }
+
+    fn counts_cores(&self) -> bool {
+        matches!(self.cluster.select.unit, Unit::Core | Unit::Socket)
+    }
+
+    fn total(&self, at: usize) -> u32 {
+        let (granted, node) = (&self.nodes[at], self.node(at));
+        let of_core = node.cpus_per_core();
+        if self.grant.record.whole_nodes && self.cluster.select.unit != Unit::Node {
+            let special = match &node.specialised {
+                Specialised::None => 0,
+                Specialised::Count(count) => *count,
+                Specialised::Cores(cores) => cores.count(),
+            };
+            return node.cpus.saturating_sub(special.saturating_mul(of_core));
+        }
+        if self.cluster.select.unit != Unit::Socket {
+            return granted.cpus;
+        }
+        let each = node.cores_per_socket;
+        let sockets = (0..node.sockets).filter(|at| {
+            let range = at * each..(at + 1) * each;
+            granted.cores.count_in(range) > 0
+        });
+        sockets.count() as u32 * each * of_core
+    }
+}
 
 /// A step's request as slurmctld gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +97,7 @@ pub(in crate::controller::select) struct StepRequest {
     pub min_nodes: u32,
     pub max_nodes: u32,
     /// Nodes of `-w`, by their position in the job.
-    pub wanted: Vec<usize>,
+    pub named_nodes: Vec<usize>,
     pub per_node: Option<u32>,
     /// Tasks of a core, where 24.11 or later knows a limit.
     pub per_core: Option<u32>,
@@ -52,8 +130,8 @@ impl StepRequest {
         };
         let whole = !is_exact(options);
         // Later lines know that the job has these nodes.
-        let wanted = match cluster.line {
-            SlurmLine::V22_05 => wanted(cluster, &sent, job)?,
+        let named_nodes = match cluster.line {
+            SlurmLine::V22_05 => named_nodes(cluster, &sent, job)?,
             _ => Vec::new(),
         };
         Ok(Self {
@@ -63,7 +141,7 @@ impl StepRequest {
             each: options.cpus_per_task,
             min_nodes: count,
             max_nodes: count,
-            wanted,
+            named_nodes,
             per_node: sent.tasks_per_node,
             threads: sent.threads,
             distribution,
@@ -115,7 +193,7 @@ impl StepRequest {
             (false, Some(each)) => tasks.saturating_mul(each),
             (false, None) => tasks,
         };
-        let wanted = wanted(cluster, &sent, job)?;
+        let named_nodes = named_nodes(cluster, &sent, job)?;
         Ok(Self {
             tasks,
             cpus,
@@ -123,7 +201,7 @@ impl StepRequest {
             each: options.cpus_per_task,
             min_nodes,
             max_nodes: nodes,
-            wanted,
+            named_nodes,
             per_node: sent.tasks_per_node,
             threads: sent.threads,
             distribution: options.distribution,
@@ -248,7 +326,7 @@ fn job_cpus(job: &Job<'_>, at: usize, cpus: u32) -> JobCpus {
     }
 }
 
-fn wanted(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {
+fn named_nodes(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {
     let position = |name: &String| {
         let names = job.nodes.iter().map(|node| &cluster.nodes[node.node].name);
         names.into_iter().position(|known| known == name)

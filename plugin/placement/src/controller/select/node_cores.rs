@@ -1,0 +1,233 @@
+//! The cores of one node that a job gets: in blocks (`_block_sync_core_bitmap`: the smallest socket that holds all of
+//! the need, or else the largest), or in turns over its sockets (`_cyclic_sync_core_bitmap`: whole tasks first, then
+//! one core a socket). In: the free cores of a node, and the CPUs to find. Out: the job's cores. Pure.
+
+use crate::controller::select::cluster::{ClusterNode, Unit};
+use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::details::Details;
+use crate::controller::select::offer::socket;
+
+/// The node's cores for the job, or `None` if there are too few.
+pub(super) fn block_cores(
+    unit: Unit,
+    job: &Details,
+    node: &ClusterNode,
+    free: &CoreSet,
+    cpus: u32,
+) -> Option<CoreSet> {
+    let of_core = job.cpus_per_core(node.cpus_per_core());
+    let need = match job.cores_of_task(of_core) {
+        Some(each) => cpus / job.each * each,
+        None => cpus.div_ceil(of_core),
+    };
+    if free.count() < need {
+        return None;
+    }
+    let mut left: Vec<u32> = (0..node.sockets)
+        .map(|at| free.count_in(socket(node, at)))
+        .collect();
+    let mut count = Count {
+        of_core,
+        each: job.each,
+        by_task: job.cores_of_task(of_core).is_some(),
+        left_of_task: job.each,
+        cpus,
+    };
+    let mut cores = CoreSet::new();
+    while count.cpus > 0 {
+        let at = best_socket(&left, need)?;
+        for core in socket(node, at as u32) {
+            let is_free = free.contains(core);
+            // A socket that is handed out whole takes special cores along.
+            if unit == Unit::Socket || (count.cpus > 0 && is_free) {
+                cores.insert(core);
+            }
+            if count.cpus > 0 && is_free {
+                left[at] -= 1;
+                count.take();
+            }
+        }
+    }
+    Some(cores)
+}
+
+/// The socket with the fewest free cores that still holds all of the need, or else the one with the most.
+fn best_socket(left: &[u32], need: u32) -> Option<usize> {
+    let (mut best, mut cores, mut holds_all) = (None, 0, false);
+    for (at, &free) in left.iter().enumerate() {
+        let holds = free >= need;
+        let is_better = match holds {
+            true => !holds_all || free < cores,
+            false => free > cores,
+        };
+        if cores == 0 || is_better {
+            (best, cores, holds_all) = (Some(at), free, holds);
+        }
+    }
+    best.filter(|_| cores > 0)
+}
+
+/// CPUs still to find.
+struct Count {
+    of_core: u32,
+    each: u32,
+    by_task: bool,
+    left_of_task: u32,
+    cpus: u32,
+}
+
+impl Count {
+    fn take(&mut self) {
+        if self.cpus < self.of_core {
+            self.cpus = 0;
+        } else if self.by_task {
+            let used = self.left_of_task.min(self.of_core);
+            self.cpus -= used;
+            self.left_of_task = match self.left_of_task <= used {
+                true => self.each,
+                false => self.left_of_task - used,
+            };
+        } else {
+            self.cpus -= self.of_core;
+        }
+    }
+}
+
+/// The node's cores for the job, or `None` if there are too few: slurmctld then holds the job.
+pub(super) fn cyclic_cores(
+    unit: Unit,
+    job: &Details,
+    node: &ClusterNode,
+    free: &CoreSet,
+    cpus: u32,
+) -> Option<CoreSet> {
+    let mut turns = Turns::new(job, node, free, cpus);
+    if let Some(tasks) = job.per_socket {
+        turns.avoid_sockets(tasks.saturating_mul(job.each));
+    } else if job.each > 1 {
+        turns.whole_tasks();
+    }
+    if !turns.one_by_one() && !job.overcommit {
+        return None;
+    }
+    Some(turns.end(unit))
+}
+
+struct Turns<'a> {
+    job: &'a Details,
+    node: &'a ClusterNode,
+    free: &'a CoreSet,
+    of_core: u32,
+    /// CPUs still to find.
+    cpus: u32,
+    /// The next core of each socket.
+    next: Vec<u32>,
+    avoided: Vec<bool>,
+    cores: CoreSet,
+}
+
+impl<'a> Turns<'a> {
+    fn new(job: &'a Details, node: &'a ClusterNode, free: &'a CoreSet, cpus: u32) -> Self {
+        Self {
+            job,
+            node,
+            free,
+            of_core: job.cpus_per_core(node.cpus_per_core()),
+            cpus,
+            next: (0..node.sockets).map(|at| socket(node, at).start).collect(),
+            avoided: vec![false; node.sockets as usize],
+            cores: CoreSet::new(),
+        }
+    }
+
+    fn cpus_of_sockets(&self) -> Vec<u32> {
+        let cores = (0..self.node.sockets).map(|at| self.free.count_in(socket(self.node, at)));
+        cores.map(|cores| cores * self.of_core).collect()
+    }
+
+    fn end_of(&self, at: usize) -> u32 {
+        socket(self.node, at as u32).end
+    }
+
+    /// Leaves out whole sockets, the lowest first, as long as the others hold enough within their limit.
+    fn avoid_sockets(&mut self, most: u32) {
+        let mut of_socket = self.cpus_of_sockets();
+        let mut all: u32 = of_socket.iter().sum();
+        for cpus in &mut of_socket {
+            if all > self.cpus && *cpus > most {
+                all -= *cpus - most;
+                *cpus = most;
+            }
+        }
+        for (avoided, cpus) in self.avoided.iter_mut().zip(of_socket) {
+            if all > self.cpus && cpus <= most && all - cpus >= self.cpus {
+                *avoided = true;
+                all -= cpus;
+            }
+        }
+    }
+
+    /// As many whole tasks as fit on a socket, then the next socket.
+    fn whole_tasks(&mut self) {
+        let by_task = self.job.cores_of_task(self.of_core).is_some();
+        let mut left_of_task = self.job.each;
+        for (at, cpus) in self.cpus_of_sockets().into_iter().enumerate() {
+            let mut left = cpus - cpus % self.job.each;
+            while self.next[at] < self.end_of(at) && left > 0 && self.cpus > 0 {
+                let core = self.next[at];
+                self.next[at] += 1;
+                if !self.free.contains(core) {
+                    continue;
+                }
+                self.cores.insert(core);
+                let mut used = self.of_core;
+                if by_task {
+                    used = left_of_task.min(self.of_core);
+                    left_of_task = match left_of_task <= used {
+                        true => self.job.each,
+                        false => left_of_task - used,
+                    };
+                }
+                let less = |cpus: u32| if cpus < self.of_core { 0 } else { cpus - used };
+                (left, self.cpus) = (less(left), less(self.cpus));
+            }
+        }
+    }
+
+    /// One core of each socket in turn; whether enough were found.
+    fn one_by_one(&mut self) -> bool {
+        while self.cpus > 0 {
+            let before = self.cpus;
+            for at in 0..self.next.len() {
+                if self.cpus == 0 || self.avoided[at] {
+                    continue;
+                }
+                let found = self.free.iter_in(self.next[at]..self.end_of(at)).next();
+                let Some(core) = found else {
+                    self.next[at] = self.end_of(at);
+                    continue;
+                };
+                self.cores.insert(core);
+                self.next[at] = core + 1;
+                self.cpus = self.cpus.saturating_sub(self.of_core);
+            }
+            if self.cpus == before {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A socket that is handed out whole gets its other cores too, from the last one used on.
+    fn end(mut self, unit: Unit) -> CoreSet {
+        if unit == Unit::Socket {
+            for at in 0..self.node.sockets {
+                if self.cores.count_in(socket(self.node, at)) > 0 {
+                    let rest = self.next[at as usize]..socket(self.node, at).end;
+                    rest.for_each(|core| self.cores.insert(core));
+                }
+            }
+        }
+        self.cores
+    }
+}

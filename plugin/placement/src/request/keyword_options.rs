@@ -1,0 +1,234 @@
+//! The options of berth's own whose value is one word: `--confine` beside the site's `confine=`, `--core-kind`,
+//! `--pool`. In: the words. Out: whether tasks are confined and what the user must know, the kind of cores, the wish.
+//! Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use derive_more::Display;
+
+use crate::sets::text::TextError;
+
+/// What a step requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Confine {
+    /// The tasks' masks are advice.
+    #[display("off")]
+    Off,
+    /// No task leaves its CPUs.
+    #[display("task")]
+    Task,
+}
+
+impl FromStr for Confine {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        // As all words of berth's own options, in any case.
+        match text.to_ascii_lowercase().as_str() {
+            "task" => Ok(Self::Task),
+            "off" => Ok(Self::Off),
+            _ => Err(TextError::new(text, "task or off")),
+        }
+    }
+}
+
+/// What the site sets for steps that request nothing, and whether they may refuse it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SiteConfine {
+    /// Tasks are confined on request.
+    #[default]
+    Off,
+    /// Tasks are confined unless the step requests otherwise.
+    Task,
+    /// Tasks are always confined.
+    Force,
+}
+
+impl SiteConfine {
+    /// Every value with its word.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("off", Self::Off),
+        ("task", Self::Task),
+        ("task,force", Self::Force),
+    ];
+
+    /// Whether the tasks of a step are confined, if they are bound.
+    #[must_use]
+    pub fn confines(self, requested: Option<Confine>) -> bool {
+        match (self, requested) {
+            (Self::Force, _) | (_, Some(Confine::Task)) => true,
+            (_, Some(Confine::Off)) => false,
+            (site, None) => site == Self::Task,
+        }
+    }
+
+    /// What the user must know: a request that is not honoured.
+    #[must_use]
+    pub fn note(self, requested: Option<Confine>, is_bound: bool) -> Option<&'static str> {
+        match (self, requested) {
+            (Self::Force, Some(Confine::Off)) if is_bound => Some(
+                "--confine=off is not honoured: this site confines every bound task \
+                 (confine=task,force); leave it out",
+            ),
+            (_, Some(Confine::Task)) if !is_bound => Some(
+                "--confine=task confines nothing, because the step's tasks are not bound; drop \
+                 --cpu-bind=none, or request a binding",
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SiteConfine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::WORDS.iter().find(|(_, site)| site == self);
+        f.write_str(found.map_or("off", |(word, _)| word))
+    }
+}
+
+/// The requested kind of cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum CoreKindWish {
+    /// All cores.
+    #[default]
+    #[display("any")]
+    Any,
+    /// Fast cores.
+    #[display("performance")]
+    Performance,
+    /// Slow and frugal cores.
+    #[display("efficiency")]
+    Efficiency,
+}
+
+impl FromStr for CoreKindWish {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text.to_ascii_lowercase().as_str() {
+            "any" => Ok(Self::Any),
+            "performance" => Ok(Self::Performance),
+            "efficiency" => Ok(Self::Efficiency),
+            _ => Err(TextError::new(text, "performance, efficiency or any")),
+        }
+    }
+}
+
+/// What a job requests. No job can request a pool: the site says which jobs are in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[display("none")]
+pub enum PoolWish {
+    /// The job runs as a normal one.
+    None,
+}
+
+impl FromStr for PoolWish {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text {
+            "none" => Ok(Self::None),
+            _ => Err(TextError::new(
+                text,
+                "none (the site decides which jobs are in a pool, by their partition)",
+            )),
+        }
+    }
+}
+
+/// A pool's name, as `berth plan` asks about it; `none` is no pool.
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+pub struct PoolName(String);
+
+/// Bytes of a name.
+const MOST: usize = 64;
+
+impl PoolName {
+    /// The name, unless it is `none`.
+    #[must_use]
+    pub fn of_a_pool(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|name| *name != "none")
+    }
+}
+
+impl FromStr for PoolName {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let fits = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
+        match !text.is_empty() && text.len() <= MOST && text.chars().all(fits) {
+            true => Ok(Self(text.into())),
+            false => Err(TextError::new(
+                text,
+                "none or the name of one of the site's pools",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_decides_unless_the_site_forces() {
+        use Confine::{Off, Task};
+        //   site, step, bound: confined, words of the note
+        for (site, requested, is_bound, confines, note) in [
+            (SiteConfine::Off, None, true, false, ""),
+            (SiteConfine::Off, Some(Task), true, true, ""),
+            (SiteConfine::Off, Some(Off), true, false, ""),
+            (
+                SiteConfine::Off,
+                Some(Task),
+                false,
+                true,
+                "confines nothing",
+            ),
+            (SiteConfine::Task, None, true, true, ""),
+            (SiteConfine::Task, None, false, true, ""),
+            (SiteConfine::Task, Some(Off), true, false, ""),
+            (SiteConfine::Force, None, true, true, ""),
+            (SiteConfine::Force, Some(Off), true, true, "not honoured"),
+            (SiteConfine::Force, Some(Off), false, true, ""),
+        ] {
+            let case = format!("{site} {requested:?} {is_bound}");
+            assert_eq!(site.confines(requested), confines, "{case}");
+            let found = site.note(requested, is_bound).unwrap_or_default();
+            assert_eq!(found.is_empty(), note.is_empty(), "{case}: {found}");
+            assert!(found.contains(note), "{case}: {found}");
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for one in [Confine::Off, Confine::Task] {
+            assert_eq!(one.to_string().parse(), Ok(one));
+            assert_eq!(one.to_string().to_uppercase().parse(), Ok(one));
+        }
+        for word in ["", "on", "task,force", "task "] {
+            assert!(word.parse::<Confine>().is_err(), "{word}");
+        }
+        for (word, site) in SiteConfine::WORDS {
+            assert_eq!(site.to_string(), word);
+        }
+    }
+
+    #[test]
+    fn nobody_chooses_a_pool() {
+        assert_eq!("none".parse(), Ok(PoolWish::None));
+        for text in ["", "multi8", "None", "none "] {
+            assert!(text.parse::<PoolWish>().is_err(), "{text}");
+        }
+        for (text, pool) in [("none", None), ("multi8", Some("multi8"))] {
+            let name: PoolName = text.parse().unwrap();
+            assert_eq!((name.of_a_pool(), name.to_string().as_str()), (pool, text));
+        }
+        for text in ["", "a b", "none!"] {
+            assert!(text.parse::<PoolName>().is_err(), "{text}");
+        }
+    }
+}

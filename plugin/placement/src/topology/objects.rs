@@ -1,0 +1,146 @@
+//! The objects of each kind: which CPUs every package, die, NUMA node, cache, core and thread has, and in which objects
+//! each hardware thread lies. In: a machine. Out: sets of CPUs, and a row for each hardware thread, in hwloc's logical
+//! order of the whole topology. Pure.
+//!
+//! Kinds nest as the machine has them, and not as their names suggest: a NUMA node may span
+//! packages, an L3 cache may span NUMA nodes, and some CPUs are under no L3 cache.
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::CpuId;
+use crate::topology::machine::Machine;
+
+pub use crate::request::cpu_bind::ObjectKind;
+
+impl Machine {
+    /// The CPUs of each object of a kind; none of them is empty. They stand in hwloc's logical
+    /// order of the whole topology, memory domains in the kernel's order. The list is empty if the
+    /// machine has no such object, or if none is known. Threads outside every package count as one
+    /// more package, and a thread outside every core counts as a core.
+    ///
+    /// Cores and packages here may stand in another order than slurmd's, which
+    /// [`Self::sockets`] and [`Self::pus_of`] have: CPU numbers tell which is which.
+    #[must_use]
+    pub fn objects(&self, kind: ObjectKind) -> Vec<CpuSet> {
+        let parts = self.parts();
+        match kind {
+            ObjectKind::Numa => self
+                .memory_domains()
+                .into_iter()
+                .map(|(_, cpus)| cpus)
+                .collect(),
+            ObjectKind::Die => self.existing(&parts.dies),
+            ObjectKind::L2 => self.existing(&parts.l2_caches),
+            ObjectKind::L1 => self.existing(&parts.l1_caches),
+            ObjectKind::L3 => self.in_whole_order(self.existing(&parts.l3_caches)),
+            ObjectKind::Package => self.in_whole_order(self.packages()),
+            ObjectKind::Core => {
+                let cores = self.cores().iter();
+                let cpus = cores.map(|(_, core)| core.pus.iter().copied().collect());
+                self.in_whole_order(cpus.collect())
+            }
+            ObjectKind::Pu => {
+                let cpus = self.cores().iter().flat_map(|(_, core)| &core.pus);
+                self.in_whole_order(cpus.map(|cpu| CpuSet::from_iter([*cpu])).collect())
+            }
+        }
+    }
+
+    fn packages(&self) -> Vec<CpuSet> {
+        let mut packages = vec![CpuSet::new(); self.parts().packages.len()];
+        for (package, core) in self.cores() {
+            if let Some(cpus) = packages.get_mut(*package) {
+                cpus.insert_all(&core.pus.iter().copied().collect());
+            }
+        }
+        packages.retain(|cpus| !cpus.is_empty());
+        packages
+    }
+
+    /// The parts of these sets that the machine has.
+    fn existing(&self, sets: &[CpuSet]) -> Vec<CpuSet> {
+        let cut = sets.iter().map(|set| set.intersection(self.cpus()));
+        cut.filter(|set| !set.is_empty()).collect()
+    }
+
+    /// Objects lie one after the other in the tree, so the first CPU of each tells their order.
+    fn in_whole_order(&self, mut objects: Vec<CpuSet>) -> Vec<CpuSet> {
+        let order = &self.parts().whole_order;
+        let size = order.iter().max().map_or(0, |last| last.index() + 1);
+        if size == 0 {
+            return objects;
+        }
+        let mut places = vec![usize::MAX; size];
+        for (place, cpu) in order.iter().enumerate() {
+            places[cpu.index()] = place;
+        }
+        let place = |cpu: CpuId| places.get(cpu.index()).copied().unwrap_or(usize::MAX);
+        objects.sort_by_cached_key(|cpus| cpus.iter().map(place).min());
+        objects
+    }
+}
+
+/// The objects of every hardware thread.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Kernel numbers.
+    cpus: Vec<CpuId>,
+    /// For each kind the object of each of them, as a position in [`Machine::objects`].
+    of: [Vec<u32>; KINDS],
+    /// For each kind the number of its objects.
+    counts: [u32; KINDS],
+}
+
+const KINDS: usize = ObjectKind::ALL.len();
+
+/// The number of a thread that is in no object of a kind.
+const NONE: u32 = u32::MAX;
+
+impl Places {
+    /// Where the threads of a machine lie. Of objects that share threads the smallest counts.
+    #[must_use]
+    pub fn of(machine: &Machine) -> Self {
+        let threads = machine.objects(ObjectKind::Pu);
+        let cpus: Vec<CpuId> = threads.iter().filter_map(|one| one.lowest()).collect();
+        let size = cpus.iter().max().map_or(0, |cpu| cpu.index() + 1);
+        let mut place_of = vec![NONE; size];
+        for (place, cpu) in (0..).zip(&cpus) {
+            place_of[cpu.index()] = place;
+        }
+        let mut counts = [0; KINDS];
+        let of = ObjectKind::ALL.map(|kind| {
+            let objects = machine.objects(kind);
+            counts[kind as usize] = objects.len() as u32;
+            let mut order: Vec<_> = (0_u32..).zip(&objects).collect();
+            // What is written last stays.
+            order.sort_by_key(|(_, cpus)| std::cmp::Reverse(cpus.count()));
+            let mut of = vec![NONE; cpus.len()];
+            for (object, members) in order {
+                let places = members.iter().filter_map(|cpu| place_of.get(cpu.index()));
+                for place in places.filter(|place| **place != NONE) {
+                    of[*place as usize] = object;
+                }
+            }
+            of
+        });
+        Self { cpus, of, counts }
+    }
+
+    /// Every hardware thread, in order.
+    #[must_use]
+    pub fn cpus(&self) -> &[CpuId] {
+        &self.cpus
+    }
+
+    /// The object of a kind that a thread lies in, by the thread's place.
+    #[must_use]
+    pub fn object(&self, kind: ObjectKind, place: usize) -> Option<u32> {
+        let object = self.of[kind as usize].get(place).copied();
+        object.filter(|object| *object != NONE)
+    }
+
+    /// How many objects of a kind the machine has.
+    #[must_use]
+    pub fn count(&self, kind: ObjectKind) -> u32 {
+        self.counts[kind as usize]
+    }
+}
