@@ -12,6 +12,7 @@ use berth_host::plugstack::read;
 use berth_host::state::DEFAULT_BASE;
 use berth_host::{OnlineCpus, StateDir, announcement, kernel_text, machine_file};
 use berth_placement::Machine;
+use berth_srun::conf::text::last_value;
 
 use crate::Failure;
 use crate::slurmd::{parent_of_roots, processes};
@@ -168,8 +169,11 @@ pub(crate) fn dir_and_nodes(
 /// `state_dir=` of the line for task_berth.so; `None` without such a line or word.
 pub(crate) fn state_dir(slurm_conf: &Path) -> Option<PathBuf> {
     let conf = read(slurm_conf)?;
-    let named = value(&conf, "PlugStackConfig").map(PathBuf::from);
-    let line = line(&place(named.as_deref(), slurm_conf.parent()?))?;
+    let folder = slurm_conf.parent()?;
+    let mut included =
+        |name: &str| read(&folder.join(name)).ok_or_else(|| "it cannot be read".into());
+    let named = last_value("slurm.conf", &conf, "plugstackconfig", &mut included);
+    let line = line(&place(named.as_deref().map(Path::new), folder))?;
     let mut words = line.words.iter().rev();
     let last = words.find_map(|word| word.strip_prefix("state_dir="));
     last.map(PathBuf::from).filter(|path| path.is_absolute())
@@ -178,16 +182,6 @@ pub(crate) fn state_dir(slurm_conf: &Path) -> Option<PathBuf> {
 /// The plugstack.conf of a slurm.conf in a folder: the one that it names, or the one beside it.
 pub(crate) fn place(named: Option<&Path>, folder: &Path) -> PathBuf {
     folder.join(named.unwrap_or(Path::new("plugstack.conf")))
-}
-
-/// The last value of a word of slurm.conf that has a line of its own.
-fn value<'a>(conf: &'a str, name: &str) -> Option<&'a str> {
-    let lines = conf
-        .lines()
-        .map(|line| line.split('#').next().unwrap_or(""));
-    let pairs = lines.filter_map(|line| line.split_once('='));
-    let mut named = pairs.filter(|(word, _)| word.trim().eq_ignore_ascii_case(name));
-    named.next_back().map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]
@@ -209,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_words_are_found() {
+    fn the_two_words_are_found_also_in_included_files() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let conf = at("slurm.conf");
@@ -228,6 +222,9 @@ mod tests {
         fs::write(&conf, text).unwrap();
         assert_eq!(state_dir(&conf), None);
         fs::write(&other, "required task_berth.so state_dir=/run/b\n").unwrap();
+        assert_eq!(state_dir(&conf), Some("/run/b".into()));
+        fs::write(at("more.conf"), fs::read(&conf).unwrap()).unwrap();
+        fs::write(&conf, "ClusterName=a\nInclude more.conf\n").unwrap();
         assert_eq!(state_dir(&conf), Some("/run/b".into()));
     }
 }

@@ -113,6 +113,18 @@ pub(super) fn lines(
     reader.read(file, text, 0)
 }
 
+/// The last value of a key in lower case, in a text and the files that it includes. What stands behind a line that Slurm does
+/// not read counts for nothing.
+#[must_use]
+pub fn last_value(file: &str, text: &str, key: &str, files: &mut Files<'_>) -> Option<String> {
+    let mut last = None;
+    let _ = lines(file, text, files, &mut |line| {
+        last = line.value(key).map(String::from).or(last.take());
+        Ok(())
+    });
+    last
+}
+
 struct Reader<'a, 'f, 'e> {
     files: &'a mut Files<'f>,
     each: &'a mut Each<'e>,
