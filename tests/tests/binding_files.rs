@@ -190,6 +190,20 @@ fn every_task_finds_what_the_first_one_wrote() {
 /// What a user says of the job's nodes in the environment of a batch script: the list is short, what it
 /// stands for is not. The job runs, and its output says why it has no files.
 #[test]
+fn their_variables_replace_those_of_the_submitting_shell() {
+    for task_plugin in BESIDE {
+        let cluster = cluster(task_plugin);
+        let script = "echo $PE_HOSTFILE $BERTH_RANKFILE";
+        let words = ["-n1", "--binding=pe:linear:1", "/bin/sh", "-c", script];
+        let shell = [("PE_HOSTFILE", "/mine"), ("BERTH_RANKFILE", "/mine")];
+        let done = cluster.run_with("srun", &words, &shell);
+        let paths: Vec<_> = done.stdout.split_whitespace().collect();
+        let are_ours = paths.iter().all(|path| path.contains("/berth."));
+        assert!(done.ok() && paths.len() == 2 && are_ours, "{done:#?}");
+    }
+}
+
+#[test]
 fn a_list_of_millions_of_nodes_is_not_expanded() {
     let cluster = cluster("task/berth");
     let home = Home::new("nodes");

@@ -162,3 +162,17 @@ fn a_node_that_does_not_serve_it_says_so() {
         "{done:#?}"
     );
 }
+
+#[test]
+fn a_node_with_another_task_plugin_says_that_it_does_not_serve_it() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder().task_plugin("task/none");
+    let cluster = cluster.plugstack(Some("")).up();
+    let says = "--core-kind=performance is not honoured on this node, where another plugin";
+    for bind in ["--cpu-bind=cores", "--cpu-bind=none"] {
+        let done = looks(&cluster, &["-n1", "--core-kind=performance", bind], &[]);
+        assert!(done.ok() && done.stderr.contains(says), "{bind}: {done:#?}");
+    }
+}

@@ -21,11 +21,17 @@ const LOOK: [&str; 3] = [
 
 /// A cluster with that gres.conf.
 fn cluster(gres_conf: &str, node: &str) -> Option<Cluster> {
+    cluster_of(1, gres_conf, node)
+}
+
+/// A cluster of so many nodes with that gres.conf.
+fn cluster_of(nodes: u32, gres_conf: &str, node: &str) -> Option<Cluster> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("gres.conf");
     std::fs::write(&file, gres_conf).expect("a file");
     let up = |file: &Path| {
         Cluster::builder()
+            .nodes(nodes)
             .env("HWLOC_XMLFILE", MACHINE)
             .set("SlurmdParameters=allow_ecores")
             .set("GresTypes=gpu,nic")
@@ -79,6 +85,23 @@ fn the_steps_own_gpus_count() {
     let done = looks(&cluster, "--gres=gpu:1", &["-n1", "--near=gpu:strict"]);
     assert_eq!(lines(&done), ["0 cpus 0 gpus 1"], "{done:#?}");
     assert_eq!(done.stderr, "");
+}
+
+/// Another job has the first GPU of the second node.
+#[test]
+fn each_node_of_a_step_has_gpus_of_its_own() {
+    let Some(cluster) = cluster_of(2, TWO, "Gres=gpu:2") else {
+        return;
+    };
+    let nodes = cluster.run("sinfo", &["-hNo%N"]).expect_ok();
+    let second = format!("-w{}", nodes.lines().last().unwrap_or_default().trim());
+    let held = ["--no-shell", "-n2", "--gres=gpu:1", &second];
+    cluster.run("salloc", &held).expect_ok();
+    let job = ["-Q", "-N2", "-n4", "--gres=gpu:1"];
+    let step = ["srun", "-N2", "-n2", "--near=gpu:strict"];
+    let done = cluster.run("salloc", &[&job[..], &step, &LOOK].concat());
+    let expected = ["0 cpus 0 gpus 1", "0 cpus 1 gpus 0"];
+    assert_eq!(lines(&done), expected, "{done:#?}");
 }
 
 #[test]

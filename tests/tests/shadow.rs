@@ -89,4 +89,9 @@ fn a_difference_is_logged_and_changes_nothing() {
         let says = format!("berth: shadow: {count} slurmd=");
         assert!(log.contains(&says), "{says}: {log}");
     }
+    // A count that was logged after a step is not logged again at the end.
+    cluster.srun(&["-n2", "true"]).expect_ok();
+    cluster.restart_slurmd();
+    let log = cluster.slurmd_log();
+    assert_eq!(log.matches("berth: shadow: 1 steps, ").count(), 2, "{log}");
 }

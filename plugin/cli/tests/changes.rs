@@ -182,6 +182,24 @@ fn differs(effect: &str, now: &Value, then: &Value) -> bool {
 }
 
 #[test]
+fn the_order_over_the_nodes_is_kept() {
+    let common = "--machine 'pack:2 core:4 pu:1' --cores=all -N2 -n4 --cpu-bind=cores";
+    for (order, other) in [
+        ("block:block", "block:cyclic"),
+        ("block:cyclic", "block:block"),
+        ("cyclic:block", "cyclic:cyclic"),
+        ("cyclic:cyclic", "cyclic:block"),
+    ] {
+        let plans = plans(&[format!("{common} -m {order}")]);
+        let changes = plans[0].as_ref().unwrap()["changes"].to_string();
+        assert!(
+            changes.contains(&format!("-m {other}")),
+            "{order}: {changes}"
+        );
+    }
+}
+
+#[test]
 fn every_change_does_what_it_says() {
     let seed = std::env::var("BERTH_SEED")
         .ok()

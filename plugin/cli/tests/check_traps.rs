@@ -381,3 +381,13 @@ fn lines_of_other_systems_have_a_page() {
         assert!(!shown.contains("[lsf]"), "{text}: {shown}");
     }
 }
+
+#[test]
+fn the_cpuset_of_one_component_is_not_compared_with_the_whole_job() {
+    let found = |second: &str| {
+        let script = format!("#SBATCH -n2 --cpuset='CPU_LIST=9;NCPUS=1'\n{second}srun -n1 ./a\n");
+        rules(&["--slurm=24.11", "-"], &script).0
+    };
+    assert_eq!(found(""), ["cpuset-little-choice?"]);
+    assert_eq!(found("#SBATCH hetjob\n#SBATCH -n1\n"), [""; 0]);
+}

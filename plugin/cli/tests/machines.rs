@@ -22,6 +22,13 @@ fn known_machines_are_listed_and_planned_on() {
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     for one in json["machines"].as_array().unwrap() {
         let name = one["name"].as_str().unwrap();
+        let number = |field: &str| one[field].to_string();
+        let shape = ["sockets", "cores_per_socket", "threads_per_core"].map(number);
+        let counts = ["numa_nodes", "l3_caches", "gpus"].map(number);
+        let row = [&[name.to_string(), shape.join(":")][..], &counts].concat();
+        let rows = list.stdout.lines();
+        let mut rows = rows.map(|line| line.split_whitespace().take(5).collect::<Vec<_>>());
+        assert!(rows.any(|shown| shown == row), "{row:?}: {}", list.stdout);
         let done = berth(
             &["plan", "--machine", name, "-n2", "--cpu-bind=threads"],
             "",

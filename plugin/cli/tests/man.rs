@@ -130,6 +130,27 @@ fn options_are_described_with_their_values() {
     }
 }
 
+#[test]
+fn a_page_has_the_variables_that_its_command_reads() {
+    let (folder, _) = pages();
+    for (variable, readers) in [
+        ("NO_COLOR", &["plan", "topo"][..]),
+        ("SLURM_HOSTFILE", &["plan", "tune"]),
+        ("LC_ALL", &["plan", "topo", "tune", "status"]),
+    ] {
+        for name in ["plan", "topo", "tune", "status"] {
+            let page = fs::read_to_string(folder.path().join(format!("berth-{name}.1"))).unwrap();
+            let page = plain(&page);
+            let variables = between(&page, "ENVIRONMENT", ".SH");
+            assert_eq!(
+                variables.contains(variable),
+                readers.contains(&name),
+                "{variable}: {page}"
+            );
+        }
+    }
+}
+
 fn is_there(program: &str) -> bool {
     let which = ["-c", "command -v \"$0\" > /dev/null", program];
     Command::new("sh")

@@ -47,6 +47,22 @@ fn distributions_over_nodes() {
     }
 }
 
+/// slurmctld compares a number of tasks with a number of CPUs.
+#[test]
+fn with_several_cpus_for_a_task_the_limit_of_tasks_on_a_node_is_wider() {
+    let common = [
+        "--machine=pack:2 core:4 pu:1",
+        "--cpu-bind=cores",
+        "-N3",
+        "-n6",
+    ];
+    let limited = ["-c2", "--ntasks-per-node=2"];
+    for (order, expected) in [("block,Pack", "0 0 0 0 1 2"), ("plane=3", "0 0 0 1 1 2")] {
+        let all = [&common[..], &limited, &["-m", order]].concat();
+        assert_eq!(nodes(&all), expected, "{order}");
+    }
+}
+
 #[test]
 fn a_file_of_hosts() {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -264,6 +264,13 @@ fn exit_codes_and_texts() {
 }
 
 #[test]
+fn a_note_of_several_nodes_is_shown_once() {
+    let done = plan("--machine pu:4 -N2 -n3 --near=gpu --cores all");
+    let shown = done.stderr.matches("has no devices").count();
+    assert_eq!(shown, 1, "{}", done.stderr);
+}
+
+#[test]
 fn hints_become_other_options() {
     let machine = [
         "plan",

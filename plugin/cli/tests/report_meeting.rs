@@ -64,6 +64,31 @@ fn rows(output: &Output) -> usize {
     String::from_utf8_lossy(&output.stdout).lines().count()
 }
 
+/// Slurm's variables are those of the one daemon that mpirun has started there.
+#[test]
+fn ranks_of_an_mpirun_inside_a_step_meet_each_other() {
+    let shared = shared();
+    let rank = |local: &str| {
+        Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(["report", "--format=json", "--wait", WAIT])
+            .env("TMPDIR", shared.path())
+            .env("SLURM_JOB_ID", "4712")
+            .env("SLURM_STEP_ID", "0")
+            .env("SLURM_PROCID", "0")
+            .env("SLURM_LOCALID", "0")
+            .env("SLURM_STEP_TASKS_PER_NODE", "1")
+            .env("OMPI_COMM_WORLD_RANK", local)
+            .env("OMPI_COMM_WORLD_LOCAL_RANK", local)
+            .env("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let outputs = both(["0", "1"].map(rank));
+    assert_eq!(outputs.each_ref().map(rows), [2, 0], "{outputs:?}");
+}
+
 /// The part of the other user: everything he can guess is his first.
 #[test]
 fn the_other_user() {

@@ -49,6 +49,24 @@ fn the_fastest_line_comes_first_with_its_batch_script() {
 }
 
 #[test]
+fn only_rounds_in_which_both_lines_have_a_value_are_compared() {
+    let stage = Stage::new(
+        "case $OPTIONS in *=cores*) echo score 30;; \
+         *) echo run >> runs; [ $(grep -c . runs) -eq 2 ] || echo score 10;; esac",
+    );
+    let words = [
+        "--folder=f",
+        "--metric=score ([0-9]+)",
+        "--higher",
+        "--only=--cpu-bind=cores",
+        "srun -n 2 --cpu-bind=none ./app",
+    ];
+    let says = "3.00 times as fast as today's line (3.00 to 3.00, from 5 rounds)";
+    stage.tune(&words).shows(0, &[says]);
+    assert_eq!(stage.runs().len(), 12);
+}
+
+#[test]
 fn a_variable_that_is_no_utf8_reaches_the_program() {
     let stage = Stage::new("echo score ${#MINE}");
     let words = [

@@ -88,6 +88,7 @@ fn one_that_hwloc_would_ignore_in_silence_is_an_error() {
         ("HWLOC_XMLFILE", "/no/such/file", "No such file"),
         ("HWLOC_XMLFILE", "/proc/version", "not hwloc's XML"),
         ("HWLOC_FSROOT", "/no/such/root", "ignored"),
+        ("HWLOC_CPUID_PATH", "/no/such/root", "ignored"),
     ] {
         let told = with(&[(name, value)]);
         let start = format!("error: the environment has {name}={value}, ");

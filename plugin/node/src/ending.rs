@@ -83,6 +83,9 @@ mod tests {
             Signs::of("State:\tZ (zombie)\nShdPnd:\t0\n"),
             signs(true, false)
         );
+        // kill(2) sends to the process, not to one of its threads.
+        let of_process = "State:\tS (sleeping)\nSigPnd:\t0\nShdPnd:\t0000000000004000\n";
+        assert_eq!(Signs::of(of_process), signs(false, true));
         let own = std::process::id() as pid_t;
         assert!(!Tasks::of([own].into_iter()).are_being_ended());
         assert!(Tasks(vec![(pid_t::MAX, signs(false, false))]).are_being_ended());

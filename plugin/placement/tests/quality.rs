@@ -42,6 +42,21 @@ fn figures(tasks: u32, each: u32, binding: &str, mems: Option<&str>) -> Quality 
 }
 
 #[test]
+fn objects_that_the_step_does_not_own_are_not_counted() {
+    let node = node();
+    let request = Request {
+        tasks: 2,
+        allocation: Allocation::Cpus(CpuSet::from_list("0-7").unwrap()),
+        binding: "auto".parse().ok(),
+        ..Request::default()
+    };
+    let plan = plan(&request, &node, &Claims::default()).unwrap();
+    let found = Quality::of(&plan, &node).unwrap();
+    assert_eq!(found.tasks_per_numa, Range { least: 1, most: 1 });
+    assert_eq!(found.tasks_per_l3, Some(Range { least: 2, most: 2 }));
+}
+
+#[test]
 fn what_is_counted() {
     let range = |least, most| Range { least, most };
     // CPUs 0-3, 4-7 and 8-15: the last task has two NUMA nodes.

@@ -234,6 +234,40 @@ fn end_step(job: &mut Job) {
     }
 }
 
+#[test]
+fn an_entry_has_the_user_and_the_tasks_of_its_step() {
+    let site = Site::new(Machine::regular(1, 2, 1, Numbering::Block).unwrap());
+    let owner = StepOwner {
+        node_name: NODE,
+        dir: site.dir.clone(),
+        key: StepKey {
+            job: 1,
+            step: 0,
+            component: u32::MAX,
+        },
+        kind: Kind::Regular,
+        uid: 1000,
+        tasks: 2,
+        is_in_pool: false,
+    };
+    let request = Request {
+        tasks: 2,
+        allocation: Allocation::Cpus(site.all()),
+        binding: Some("linear:1".parse().unwrap()),
+        ..Request::default()
+    };
+    let step = Step {
+        request,
+        ..Step::default()
+    };
+    let Ok(_decided) = on(&owner, step, site.node.clone()) else {
+        panic!("it is not refused");
+    };
+    let entries = look(&site.dir).unwrap();
+    let found: Vec<_> = entries.iter().map(|one| (one.uid, one.tasks)).collect();
+    assert_eq!(found, [(1000, 2)]);
+}
+
 /// Others keep their cores also where this step's own entry cannot be written.
 #[test]
 fn without_an_entry_a_step_is_bound_beside_others() {

@@ -164,3 +164,23 @@ pub(crate) struct Adopts {
     /// `quarantine=extern`: they get the first core alone.
     pub first_only: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_with_a_fence_and_without_one_are_counted_apart() {
+        let mut fences = Fences::default();
+        (fences.made, fences.missed) = (3, 1);
+        let session = RunningStep {
+            fences: Some(fences),
+            node_tasks: 4,
+            ..RunningStep::default()
+        };
+        let counts = session.counts();
+        for expected in [(Count::Confined, 3), (Count::NotConfined, 1)] {
+            assert!(counts.contains(&expected), "{expected:?}: {counts:?}");
+        }
+    }
+}

@@ -23,6 +23,10 @@ fn words_and_their_quotes() {
     for (text, expected) in [
         ("srun -n4 ./a", &["srun|-n4|./a"][..]),
         ("srun 'a b' \"c d\" e\\ f", &["srun|a b|c d|e f"]),
+        (
+            "srun \"a\\\" \\\\ \\$b \\`c \\d\"",
+            &["srun|a\" \\ $b `c \\d"],
+        ),
         ("srun \"$@\" ${x[@]} $y", &["srun|$@|${x[@]}|$y"]),
         (
             "srun -n $((N * 2)) $(cat x; echo ')') a",

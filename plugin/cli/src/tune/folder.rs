@@ -129,3 +129,19 @@ impl Folder {
         fs::write(self.path.join(name), bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_cannot_be_written_is_an_error() {
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let mut folder = Folder {
+            path: PathBuf::new(),
+            runs: full,
+        };
+        let why = folder.add(&"a run").unwrap_err();
+        assert_eq!(why.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -55,6 +55,9 @@ fn a_set_is_another_one_moved() {
         let moved: CpuSet = one.iter().map(|cpu| CpuId(cpu.0 + step)).collect();
         (moved == *next).then_some(step)
     };
+    // Moved by one, the last bit leaves the word, and what is left is equal.
+    let one = CpuSet::from_words(vec![(1 << 63) | 1]);
+    assert_eq!(one.step_to(&CpuSet::from_words(vec![2])), None);
     for _ in 0..20_000 {
         let (word, place, step) = (random() & random() & random(), random() % 3, random() % 70);
         let mut words = vec![0; place as usize];

@@ -229,5 +229,6 @@ mod tests {
             requested("--gpus=1 -p a,b --gres=x --switches=1 --het-group=0 -w ./hosts").unwrap();
         assert_eq!(found.partition.as_deref(), Some("a,b"));
         assert_eq!(found.unmodelled, ["--het-group", "--nodelist with a file"]);
+        assert_eq!(found.options.node_names, [""; 0]);
     }
 }

@@ -280,6 +280,7 @@ mod tests {
             "map_cpu:1*99999999",
             "map_cpu:*2",
             "map_cpu:99999",
+            "map_cpu:65536",
             "mask_cpu:0xg",
             "mask_cpu:0X1",
             "mask_cpu:0x",
@@ -342,12 +343,15 @@ mod tests {
             "mask_mem:1*0",
             "map_cpu:0",
             "local,",
-            "sort",
         ] {
             assert!(
                 mem_bind(text, Release::NEWEST).is_err(),
                 "{text:?} was taken"
             );
+        }
+        for text in ["sort", "nosort"] {
+            assert!(mem_bind(text, Release::V25_05).is_ok(), "{text}");
+            assert!(mem_bind(text, Release::V25_11).is_err(), "{text}");
         }
     }
 }

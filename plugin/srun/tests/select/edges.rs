@@ -4,6 +4,7 @@ use berth_placement::controller::select::{
     Client, Cluster, ClusterNode, Gap, JobAnswer, LineOptions, SlurmLine, job,
 };
 use berth_placement::controller::select::{Partition, Select};
+use berth_placement::sets::limits::MAX_CPUS;
 
 use crate::world::World;
 
@@ -44,6 +45,12 @@ fn a_cluster_of_impossible_size_is_refused_before_anything_is_counted() {
         1
     )])));
     assert!(refused(answer(vec![ClusterNode::idle("n1", 0, 1, 1)])));
+    assert!(refused(answer(vec![ClusterNode::idle(
+        "n1", 1, MAX_CPUS, 2
+    )])));
+    assert!(!refused(answer(vec![ClusterNode::idle(
+        "n1", 1, MAX_CPUS, 1
+    )])));
     let many = (0..100_000).map(|at| ClusterNode::idle(&format!("n{at}"), 8, 64, 2));
     assert!(refused(answer(many.collect())));
 }

@@ -78,6 +78,46 @@ fn hints_forget_the_shape_and_yield_to_other_options() {
 }
 
 #[test]
+fn of_two_limits_for_a_core_the_lower_one_holds() {
+    let world = core("2x2x2");
+    gives(
+        &world,
+        &[
+            (
+                "srun -n3 --ntasks-per-core=1 --threads-per-core=2",
+                "granted n1=0-2:6",
+            ),
+            (
+                "srun -n2 --ntasks-per-core=2 --threads-per-core=1",
+                "granted n1=0,2:4",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn whole_nodes_count_all_threads_again_where_cores_or_sockets_are_selected() {
+    let line = "srun -N2 -n2 --exclusive --threads-per-core=1";
+    for (select, answer) in [
+        ("CR_CPU", "granted n1=0-3:4 n2=0-3:4"),
+        ("CR_Core", "granted n1=0-3:8 n2=0-3:8"),
+        ("CR_Socket", "granted n1=0-3:8 n2=0-3:8"),
+    ] {
+        let world = world(SlurmLine::V22_05, select, "2x2x2, 2x2x2");
+        assert_eq!(world.job(line), answer, "{select}");
+    }
+}
+
+#[test]
+fn a_node_to_which_a_plane_leaves_no_task_keeps_its_cores_and_counts_none() {
+    let world = core("2x2x2, 1x2x1");
+    assert_eq!(
+        world.job("srun -N1-2 -n2 -m plane=2"),
+        "granted n1=0:2 n2=0-1:0"
+    );
+}
+
+#[test]
 fn one_task_a_core_is_for_who_gave_no_number() {
     let world = world(SlurmLine::V22_05, "CR_Core,CR_ONE_TASK_PER_CORE", "2x4x2");
     gives(
