@@ -4,6 +4,8 @@
 
 #[path = "../lines/mod.rs"]
 mod lines;
+#[path = "../../../cli/tests/cli/random/mod.rs"]
+mod random;
 mod server;
 
 use std::fs;

@@ -1,17 +1,13 @@
 //! Random lines on twenty machines, and what the command answers to each in an empty environment.
 
-#[path = "../../../cli/tests/random/options.rs"]
-mod options;
-#[path = "../../../cli/tests/random/mod.rs"]
-mod random;
-
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use options::OPTIONS;
-use random::Random;
 use serde::Serialize;
+
+use crate::random::Random;
+use crate::random::options::OPTIONS;
 
 /// Known machines, descriptions, and files of hwloc's XML.
 const MACHINES: [&str; 20] = [
