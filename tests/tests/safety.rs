@@ -111,8 +111,10 @@ fn binding_off_is_said_to_who_asks() {
             .contains("not honoured on this node (binding=off)"),
         "{step:#?}"
     );
+    // Else srun may say that its job waits for resources.
+    cluster.wait_idle();
     let silent = cluster.srun(&["-n2", "--exclusive", "true"]);
-    assert_eq!(silent.stderr, "", "who asks nothing is told nothing");
+    assert_eq!(silent.stderr, "", "who requests nothing reads nothing");
 }
 
 #[test]

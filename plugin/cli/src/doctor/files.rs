@@ -290,18 +290,18 @@ fn lifetime(base: &Path) -> &'static str {
     }
 }
 
-/// ` since 3 days`; empty if the clock has been set back.
+/// ` (for 3 days)`; empty if the clock has been set back.
 fn age(since: SystemTime) -> String {
     let Ok(age) = SystemTime::now().duration_since(since) else {
         return String::new();
     };
     let (count, unit) = match age.as_secs() {
-        seconds @ ..MINUTE => (seconds, "seconds"),
-        seconds @ ..HOUR => (seconds / MINUTE, "minutes"),
-        seconds @ ..DAY => (seconds / HOUR, "hours"),
-        seconds => (seconds / DAY, "days"),
+        seconds @ ..MINUTE => (seconds, "second"),
+        seconds @ ..HOUR => (seconds / MINUTE, "minute"),
+        seconds @ ..DAY => (seconds / HOUR, "hour"),
+        seconds => (seconds / DAY, "day"),
     };
-    format!(" (for {count} {unit})")
+    format!(" (for {})", counted(count, unit))
 }
 
 #[cfg(test)]
@@ -329,7 +329,7 @@ mod tests {
         let ago = |seconds| age(SystemTime::now() - Duration::from_secs(seconds));
         assert_eq!(ago(3 * DAY + HOUR), " (for 3 days)");
         assert_eq!(ago(2 * HOUR + 5), " (for 2 hours)");
-        assert_eq!(ago(61), " (for 1 minutes)");
+        assert_eq!(ago(61), " (for 1 minute)");
         assert_eq!(age(SystemTime::now() + Duration::from_secs(9)), "");
     }
 }

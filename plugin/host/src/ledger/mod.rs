@@ -3,7 +3,7 @@
 //! the entry ends with that process, however it ends. slurmd never looks. Nothing here waits for a disk, and nothing is
 //! trusted that a user could have written.
 //!
-//! Read in this order: [`entry`], [`steps`], [`process`], [`rule`], [`questions`], [`own_entry`].
+//! Read in this order: [`entry`], [`steps`], [`process`], [`rule`], [`queries`].
 //!
 //! ```
 //! use std::time::Duration;
