@@ -1,6 +1,7 @@
 //! `berth check`: reads a line or a batch script and shows the common traps, each with its reason,
 //! and the one corrected line to use instead. In: a text, and the place that it is for. Out: a [`Report`].
 
+mod blocks;
 mod case;
 mod command;
 mod directives;

@@ -1,8 +1,7 @@
-//! Scripts within a script: a here-document that sbatch, salloc or a shell reads, and the file that a
-//! line of sbatch names. Their words are moved to where they stand in the script around them, so that
-//! single words can be changed there; words of another file stand nowhere.
-//!
-//! A here-document as the program gets it, with the place of every byte in the script around it.
+//! Scripts within a script: a here-document that sbatch, salloc or a shell reads, and the file that a line of sbatch
+//! names. Their words are moved to where they stand in the script around them, so that single words can be changed
+//! there; words of another file stand nowhere. [`Body`] is a here-document as the program gets it, with the place of
+//! every byte in the script around it.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -265,7 +264,7 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// Its text, and where each byte of it stands.
+/// The text of a here-document, and where each byte of it stands.
 pub(super) struct Body {
     pub text: Vec<u8>,
     places: Vec<usize>,

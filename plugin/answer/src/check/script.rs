@@ -10,13 +10,12 @@ use berth_srun::Line;
 use berth_srun::line::read;
 use berth_srun::options::Command as Program;
 
+use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
 use super::place::Surroundings;
-use super::variables::{Blocks, Expanded, Variable, Variables, with_variables, words_of};
+use super::variables::{Expanded, Variable, Variables, assigned, with_variables, words_of};
 use crate::lines::base;
-use crate::shell::{
-    Commands, Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan,
-};
+use crate::shell::{Commands, Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use crate::text::has_word;
 
 /// What a script is to the one around it.
@@ -100,7 +99,6 @@ pub(super) struct Reader<'a> {
     pub depth: u32,
     pub found: Script,
     pub variables: Variables,
-    blocks: Blocks,
     pub documents: Vec<Document>,
     /// Files that the script writes: the here-document that is the whole file, if that is known.
     pub written: BTreeMap<String, Option<usize>>,
@@ -131,7 +129,6 @@ impl<'a> Reader<'a> {
                     Some((name.into(), value))
                 })
                 .collect(),
-            blocks: Blocks::default(),
             documents: Vec::new(),
             written: BTreeMap::new(),
             piped: None,
@@ -153,13 +150,12 @@ impl<'a> Reader<'a> {
     }
 
     fn commands(&mut self, found: &Commands) {
-        let outer = std::mem::take(&mut self.blocks);
+        let mut blocks = Blocks::of(found);
         for simple in &found.commands {
-            self.blocks
-                .enter(simple.block, &found.blocks, &mut self.variables);
+            blocks.enter(simple.block, &mut self.variables);
             self.simple(simple);
+            blocks.leave(simple, &mut self.variables);
         }
-        self.blocks = outer;
     }
 
     pub(super) fn command(
@@ -200,17 +196,15 @@ impl<'a> Reader<'a> {
         let outer = self.variables.clone();
         let mut words = simple.words.as_slice();
         while let Some((first, rest)) = words.split_first() {
-            let exports =
-                ["export", "declare", "typeset", "readonly"].contains(&first.text.as_str());
-            if exports {
+            let exports = ["export", "declare", "local", "typeset", "readonly"];
+            if exports.contains(&first.text.as_str()) {
                 for word in rest {
-                    self.assign(simple, word);
-                    self.set(&word.text, |_| {});
+                    self.assign(word);
                 }
                 return;
             }
             let is_wrapper = WRAPPERS.contains(&base(&first.text)) && first.is_plain;
-            if !self.assign(simple, first) && !is_wrapper {
+            if !self.assign(first) && !is_wrapper {
                 break;
             }
             words = rest;
@@ -218,8 +212,10 @@ impl<'a> Reader<'a> {
         let Some((first, rest)) = words.split_first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
-            for word in &simple.words {
-                self.set(&word.text, |variable| variable.end = None);
+            let set = simple.words.iter().filter_map(|word| assigned(&word.text));
+            for (name, _, _) in set {
+                let variable = self.variables.get_mut(name);
+                variable.into_iter().for_each(|one| one.end = None);
             }
             return;
         };
@@ -240,15 +236,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes an assignment over, with its value as far as the script itself gives it; whether the word is one.
-    fn assign(&mut self, simple: &Simple, word: &Word) -> bool {
+    fn assign(&mut self, word: &Word) -> bool {
         let Some((name, value, appends)) = assigned(&word.text) else {
             return false;
         };
         let before = self.variables.get(name).filter(|_| appends);
-        // A loop's body runs several times, and a branch perhaps never.
-        let is_fixed = simple.block == 0 || !(appends || word.is_computed);
         let new = match word.is_computed {
-            _ if !is_fixed => Expanded::computed(value),
             true => with_variables(value, &self.variables),
             false => Expanded {
                 text: value.into(),
@@ -256,7 +249,7 @@ impl<'a> Reader<'a> {
             },
         };
         let new = match before {
-            Some(before) => new.behind(before),
+            Some(before) => new.behind(before, name),
             None => new,
         };
         let variable = Variable {
@@ -266,14 +259,6 @@ impl<'a> Reader<'a> {
         };
         self.variables.insert(name.into(), variable);
         true
-    }
-
-    /// An assignment holds for the commands behind it too.
-    fn set(&mut self, text: &str, change: impl Fn(&mut Variable)) {
-        if let Some((name, _, _)) = assigned(text) {
-            self.variables.get_mut(name).into_iter().for_each(change);
-            self.blocks.set(name.into());
-        }
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
@@ -295,7 +280,6 @@ impl<'a> Reader<'a> {
             "unset" | "unsetenv" => {
                 for word in rest {
                     self.variables.remove(&word.text);
-                    self.blocks.set(word.text.clone());
                 }
                 return;
             }
@@ -322,7 +306,6 @@ impl<'a> Reader<'a> {
                 end: None,
             };
             self.variables.insert(name.text.clone(), value);
-            self.blocks.set(name.text.clone());
         }
     }
 
@@ -378,11 +361,4 @@ impl<'a> Reader<'a> {
         let is_open = is_whole || start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
         (is_same && is_open).then(|| (word.range.start + start, value.into()))
     }
-}
-
-/// The name and the value of an assignment, and whether the value is appended (`NAME+=value`).
-fn assigned(text: &str) -> Option<(&str, &str, bool)> {
-    let (left, value) = text.split_once('=')?;
-    let name = left.strip_suffix('+').unwrap_or(left);
-    is_variable(name).then_some((name, value, name != left))
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
 
-use crate::shell::{Word, is_letter};
+use crate::shell::{Word, is_letter, is_variable};
 
 /// A variable of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,45 +21,14 @@ pub(crate) struct Variable {
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
 
-/// The blocks around the current command, the outermost first: each with its number, and the variables that were set in it.
-#[derive(Default)]
-pub(crate) struct Blocks(Vec<(usize, Vec<String>)>);
-
-impl Blocks {
-    /// The next command stands in `block`. A block that it is not in may have run or not, so what the variables hold that
-    /// were set there is known only when the script runs. `around` gives the block around each.
-    pub(crate) fn enter(&mut self, block: usize, around: &[usize], variables: &mut Variables) {
-        let (mut entered, mut at) = (Vec::new(), block);
-        while at != 0 && !self.holds(at) {
-            entered.push((at, Vec::new()));
-            at = around.get(at).copied().unwrap_or(0);
+impl Variable {
+    /// A variable whose value only the running script knows. No other variable completes this text.
+    pub(crate) fn unknown(name: &str) -> Self {
+        Self {
+            value: format!("${{{name}?}}").into(),
+            is_computed: true,
+            end: None,
         }
-        while let Some((_, names)) = self.0.pop_if(|(last, _)| *last != at) {
-            for name in names {
-                let unknown = Variable {
-                    value: format!("${name}").into(),
-                    is_computed: true,
-                    end: None,
-                };
-                variables.insert(name.clone(), unknown);
-                self.set(name);
-            }
-        }
-        self.0.extend(entered.into_iter().rev());
-    }
-
-    /// A variable is set, or taken away, by the current command.
-    pub(crate) fn set(&mut self, name: String) {
-        if let Some((_, names)) = self.0.last_mut() {
-            names.push(name);
-        }
-    }
-
-    /// Whether the block is around the last command. A block's number is larger than those of the blocks around it.
-    fn holds(&self, block: usize) -> bool {
-        self.0
-            .binary_search_by_key(&block, |(number, _)| *number)
-            .is_ok()
     }
 }
 
@@ -83,13 +52,13 @@ impl Expanded {
         }
     }
 
-    /// This text behind the value of a variable.
-    pub(crate) fn behind(self, before: &Variable) -> Self {
-        match before.is_computed || before.value.len() + self.text.len() > LONGEST {
-            true => Self::computed(&self.text),
+    /// This text behind the value of the variable of this name.
+    pub(crate) fn behind(self, before: &Variable, name: &str) -> Self {
+        match before.value.len() + self.text.len() > LONGEST {
+            true => Self::computed(&Variable::unknown(name).value),
             false => Self {
                 text: [&*before.value, &*self.text].concat(),
-                ..self
+                is_computed: self.is_computed || before.is_computed,
             },
         }
     }
@@ -249,6 +218,13 @@ impl JobVariables {
     }
 }
 
+/// The name and the value of an assignment, and whether the value is appended (`NAME+=value`).
+pub(crate) fn assigned(text: &str) -> Option<(&str, &str, bool)> {
+    let (left, value) = text.split_once('=')?;
+    let name = left.strip_suffix('+').unwrap_or(left);
+    is_variable(name).then_some((name, value, name != left))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,7 +269,7 @@ mod tests {
         };
         let mut now = set(with_variables("0123456789", &Variables::new()));
         for _ in 0..64 {
-            let doubled = with_variables("$A${A}", &now).behind(&now["A"]);
+            let doubled = with_variables("$A${A}", &now).behind(&now["A"], "A");
             now = set(doubled);
         }
         assert!(now["A"].is_computed);

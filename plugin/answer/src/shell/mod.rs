@@ -6,12 +6,14 @@
 //! parsers that exist keep characters' places or none, refuse whole scripts for one line, or are
 //! many times this size.
 
+mod blocks;
 mod redirection;
 mod scan;
 mod word;
 
 use std::ops::Range;
 
+pub use blocks::{Block, Runs};
 pub(crate) use scan::scan;
 
 /// A word of a command.
@@ -87,8 +89,8 @@ pub struct Commands {
     pub commands: Vec<Simple>,
     /// Where comments begin.
     pub comments: Vec<usize>,
-    /// For each block the one around it, whose number is smaller.
-    pub blocks: Vec<usize>,
+    /// Its blocks, by their numbers.
+    pub blocks: Vec<Block>,
     /// Its here-documents.
     pub documents: Vec<Document>,
     /// What is not closed; the commands after its beginning are not read.

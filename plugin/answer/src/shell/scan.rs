@@ -1,6 +1,7 @@
 //! The commands of a script: what separates them, the words that only structure the script, and the
 //! parts that are no commands (comments, here-documents, redirections).
 
+use super::blocks::{Open, OpenBlocks};
 use super::{Commands, Document, Output, Simple, Unclosed, Word, line_of};
 
 /// Reads a script, or a line.
@@ -15,20 +16,10 @@ pub(crate) fn scan(text: &[u8]) -> Commands {
     Commands {
         commands: scanner.found,
         comments: scanner.comments,
-        blocks: scanner.blocks,
+        blocks: scanner.open.into_blocks(),
         documents: scanner.bodies,
         unclosed: scanner.unclosed,
     }
-}
-
-/// What is open around the current place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
-    Loop,
-    /// `case`, and whether a pattern comes next.
-    Case(bool),
-    Group,
-    Branch,
 }
 
 /// The words that are expected.
@@ -43,6 +34,8 @@ enum State {
     Names,
     /// The name of a function.
     Function,
+    /// The variable of `for` or `select`.
+    Variable,
     /// The word of `case`, up to `in`.
     CaseWord,
 }
@@ -59,12 +52,9 @@ pub(super) struct Scanner<'a> {
     comments: Vec<usize>,
     words: Vec<Word>,
     state: State,
-    /// What is open, each with its block.
-    open: Vec<(Open, usize)>,
-    /// For each block the one around it.
-    blocks: Vec<usize>,
-    /// The block of what follows `&&` or `||` up to the end of the list.
-    condition: Option<usize>,
+    open: OpenBlocks,
+    /// Whether the last sign was `&&`, `||` or `|`: the list goes on behind a line break.
+    goes_on: bool,
     /// Here-documents that begin after this line: the word that ends each, where it stands, and the
     /// position of the document in `bodies`.
     pub documents: Vec<(Word, usize)>,
@@ -87,7 +77,6 @@ impl<'a> Scanner<'a> {
             at,
             depth,
             line: (0, 1),
-            blocks: vec![0],
             ..Self::default()
         }
     }
@@ -141,7 +130,9 @@ impl<'a> Scanner<'a> {
     fn newline(&mut self) {
         self.at += 1;
         self.end(false);
-        self.begin_list();
+        if !self.goes_on {
+            self.begin_list();
+        }
         self.documents();
     }
 
@@ -152,9 +143,8 @@ impl<'a> Scanner<'a> {
         while matches!(self.peek(), Some(b';')) || (is_branch_end && self.peek() == Some(b'&')) {
             self.at += 1;
         }
-        if let (true, Some((Open::Case(pattern), _))) = (is_branch_end, self.open.last_mut()) {
-            *pattern = true;
-            self.next_branch();
+        if is_branch_end {
+            self.open.next_pattern();
         }
     }
 
@@ -163,7 +153,8 @@ impl<'a> Scanner<'a> {
             Some(b'&') => {
                 self.at += 2;
                 self.end(false);
-                self.begin_condition();
+                self.open.begin_condition(true);
+                self.goes_on = true;
             }
             Some(b'>') => {
                 self.at += 1;
@@ -180,13 +171,14 @@ impl<'a> Scanner<'a> {
     fn pipe(&mut self) {
         let next = self.peek_at(1);
         self.at += 1 + usize::from(matches!(next, Some(b'|' | b'&')));
-        match self.is_pattern() {
+        match self.open.is_pattern() {
             true => self.words.clear(),
             false => {
                 let before = self.found.len();
                 self.end(false);
+                self.goes_on = true;
                 if next == Some(b'|') {
-                    return self.begin_condition();
+                    return self.open.begin_condition(false);
                 }
                 let ended = self.found.iter_mut().skip(before);
                 ended.for_each(|command| command.is_piped = true);
@@ -195,6 +187,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn opening(&mut self) {
+        self.goes_on = false;
         let is_start = self.words.is_empty();
         if is_start
             && self.peek_at(1) == Some(b'(')
@@ -205,7 +198,7 @@ impl<'a> Scanner<'a> {
             return;
         }
         self.at += 1;
-        if self.is_pattern() {
+        if self.open.is_pattern() {
             return;
         }
         if self.words.len() <= 1 && self.peek() == Some(b')') {
@@ -213,31 +206,28 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             self.words.clear();
             self.state = State::Start;
+            self.open.is_function = true;
             return;
         }
         self.end(false);
-        self.push_open(Open::Group);
+        self.open.push(Open::Group);
     }
 
     /// A closing bracket; whether it is no one's.
     fn closing(&mut self) -> bool {
-        if let Some((Open::Case(pattern @ true), _)) = self.open.last_mut() {
-            *pattern = false;
+        if self.open.end_pattern() {
             self.words.clear();
             self.state = State::Start;
             return false;
         }
         self.end(false);
         self.begin_list();
-        match self.open.iter().rposition(|(open, _)| *open == Open::Group) {
-            Some(at) => {
-                self.open.truncate(at);
-                // What stands behind it belongs to the group.
-                self.state = State::Names;
-                false
-            }
-            None => true,
+        let is_group = self.open.close(|open| open == Open::Group);
+        if is_group {
+            // What stands behind it belongs to the group.
+            self.state = State::Names;
         }
+        !is_group
     }
 
     fn next_word(&mut self) {
@@ -253,16 +243,24 @@ impl<'a> Scanner<'a> {
             return;
         }
         self.is_for = false;
+        self.goes_on = false;
         match self.state {
             State::Start if word.is_plain && !word.is_computed => self.first(word),
             State::CaseWord => {
                 if word.text == "in" {
-                    self.push_open(Open::Case(true));
+                    self.open.push(Open::Case(true));
                     self.state = State::Start;
                 }
             }
             State::Names => {}
-            State::Function => self.state = State::Start,
+            State::Function => {
+                self.open.is_function = true;
+                self.state = State::Start;
+            }
+            State::Variable => {
+                self.open.variable = Some(word.text);
+                self.state = State::Names;
+            }
             State::Start | State::Words => self.push(word),
         }
     }
@@ -274,20 +272,20 @@ impl<'a> Scanner<'a> {
 
     /// A word at a command's place, which may only structure the script.
     fn first(&mut self, word: Word) {
-        if self.is_pattern() && word.text != "esac" {
+        if self.open.is_pattern() && word.text != "esac" {
             return self.push(word);
         }
         match word.text.as_str() {
             "then" | "while" | "until" | "!" | "time" | "coproc" => {}
-            "elif" | "else" => self.next_branch(),
-            "if" | "{" => self.push_open(Open::Branch),
-            "do" => self.push_open(Open::Loop),
+            "elif" | "else" => self.open.next_branch(),
+            "if" | "{" => self.open.push(Open::Branch),
+            "do" => self.open.push(Open::Loop),
             "fi" | "}" => self.close(|open| open == Open::Branch),
             "done" => self.close(|open| open == Open::Loop),
             "esac" => self.close(|open| matches!(open, Open::Case(_))),
             "for" | "select" => {
                 self.is_for = true;
-                self.state = State::Names;
+                self.state = State::Variable;
             }
             "function" => self.state = State::Function,
             "case" => self.state = State::CaseWord,
@@ -297,51 +295,13 @@ impl<'a> Scanner<'a> {
         self.since = self.found.len();
     }
 
-    fn is_pattern(&self) -> bool {
-        matches!(self.open.last(), Some((Open::Case(true), _)))
-    }
-
-    /// The block of the current place.
-    fn block(&self) -> usize {
-        let open = self.open.last().map(|(_, block)| *block);
-        self.condition.or(open).unwrap_or(0)
-    }
-
-    fn new_block(&mut self, around: usize) -> usize {
-        self.blocks.push(around);
-        self.blocks.len() - 1
-    }
-
-    fn push_open(&mut self, open: Open) {
-        let block = self.new_block(self.block());
-        self.open.push((open, block));
-        self.condition = None;
-    }
-
-    /// Another branch of what is open begins.
-    fn next_branch(&mut self) {
-        let before = self.open.last().map_or(0, |(_, block)| *block);
-        let around = self.blocks.get(before).copied().unwrap_or(0);
-        let block = self.new_block(around);
-        if let Some((_, last)) = self.open.last_mut() {
-            *last = block;
-        }
-    }
-
     fn begin_list(&mut self) {
         self.since = self.found.len();
-        self.condition = None;
-    }
-
-    /// What follows may not run.
-    fn begin_condition(&mut self) {
-        self.condition = Some(self.new_block(self.block()));
+        self.open.end_list();
     }
 
     fn close(&mut self, is_it: impl Fn(Open) -> bool) {
-        if let Some(at) = self.open.iter().rposition(|(open, _)| is_it(*open)) {
-            self.open.truncate(at);
-        }
+        self.open.close(is_it);
         // What stands behind it belongs to the whole.
         self.state = State::Names;
     }
@@ -373,12 +333,8 @@ impl<'a> Scanner<'a> {
             self.found.push(Simple {
                 line: line + more,
                 words,
-                loops: self
-                    .open
-                    .iter()
-                    .filter(|(open, _)| *open == Open::Loop)
-                    .count(),
-                block: self.block(),
+                loops: self.open.loops(),
+                block: self.open.block(),
                 input,
                 outputs,
                 ..Simple::default()

@@ -55,7 +55,7 @@ impl Scanner<'_> {
     }
 
     /// Takes bytes as they are.
-    pub(super) fn literal(&mut self, word: &mut Reading, count: usize) {
+    fn literal(&mut self, word: &mut Reading, count: usize) {
         let end = (self.at + count).min(self.text.len());
         word.text
             .extend(self.text.get(self.at..end).unwrap_or_default());

@@ -69,7 +69,9 @@ fn submitted<T>(
         ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
         ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.to_string()),
         ("SLURM_NTASKS", Some(_)) => Some(case.job.as_ref()?.tasks().to_string()),
-        _ => Some(case.command.variables.get(name)?.value.to_string()),
+        _ => case
+            .job_variables
+            .value_of(case.command.variables.get(name)?),
     })
 }
 
@@ -77,7 +79,7 @@ fn submitted<T>(
 fn words(case: &Case<'_>, program: Program, command: &Command) -> Words {
     let texts = command.words.iter().map(|word| word.text.as_str());
     let words = Words::read(program.name(), texts, case.around.release);
-    let variable = |name: &str| Some(command.variables.get(name)?.value.to_string());
+    let variable = |name: &str| case.job_variables.value_of(command.variables.get(name)?);
     let config = case.around.config();
     let is_larger = config.is_some_and(|config| words.may_get_more(config, variable));
     match case.is_whole() || is_larger {

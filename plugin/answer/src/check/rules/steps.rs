@@ -1,7 +1,5 @@
-//! Steps in their job: numbers that do not match, options that are not taken over, and steps that
-//! wait for each other.
-//!
-//! Memory of steps that run beside each other.
+//! Steps in their job: numbers that do not match, options that are not taken over, steps that wait for each other, and
+//! steps of which each takes the job's whole memory.
 
 use berth_placement::{Level, counted};
 use berth_srun::Release;

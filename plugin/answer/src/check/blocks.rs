@@ -1,0 +1,173 @@
+//! The variables of a script that are known at a command. A block may run, not run, or run several times: what is set in it
+//! is unknown behind it, what a loop sets is unknown where the loop begins, and a function's body runs where somebody calls it.
+//! In: the commands of a script, one after the other. Out: variables that are unknown from there on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::variables::{Variable, Variables, assigned};
+use crate::shell::{Block, Commands, Runs, Simple, is_variable};
+
+/// Commands that set or take away the variables that their words name.
+const SETTERS: [&str; 13] = [
+    "declare",
+    "export",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "setenv",
+    "typeset",
+    "unset",
+    "unsetenv",
+];
+/// Those of them whose values only the running script knows.
+const READERS: [&str; 5] = ["getopts", "let", "mapfile", "read", "readarray"];
+
+/// The blocks of a script, and those around the current command.
+#[derive(Default)]
+pub(super) struct Blocks {
+    blocks: Vec<Block>,
+    /// The variables that are unknown where a block begins.
+    unknown_in: BTreeMap<usize, BTreeSet<String>>,
+    /// The variables that functions set.
+    of_functions: BTreeSet<String>,
+    /// The blocks around the current command, the outermost first.
+    around: Vec<Entered>,
+}
+
+/// A block around the current command.
+struct Entered {
+    block: usize,
+    /// The variables that were set in it.
+    set: Vec<String>,
+    /// The variables that are unknown in it alone, with what they were before.
+    before: Vec<(String, Option<Variable>)>,
+}
+
+impl Blocks {
+    pub(super) fn of(found: &Commands) -> Self {
+        let mut blocks = Self {
+            blocks: found.blocks.clone(),
+            ..Self::default()
+        };
+        let (mut once, mut again) = (BTreeSet::new(), BTreeSet::new());
+        for simple in &found.commands {
+            for name in names_set(simple) {
+                blocks.sets(simple.block, &name);
+                if !once.insert(name.clone()) {
+                    again.insert(name);
+                }
+            }
+        }
+        for (block, one) in found.blocks.iter().enumerate() {
+            let unknown = match (one.runs, &one.variable) {
+                (Runs::Called, _) => again.clone(),
+                (_, variable) => variable.iter().cloned().collect(),
+            };
+            blocks.unknown_in.entry(block).or_default().extend(unknown);
+        }
+        blocks
+    }
+
+    /// A command in this block sets a variable.
+    fn sets(&mut self, mut block: usize, name: &str) {
+        while let Some(one) = self.blocks.get(block).filter(|_| block != 0) {
+            match one.runs {
+                Runs::Again => {
+                    _ = self
+                        .unknown_in
+                        .entry(block)
+                        .or_default()
+                        .insert(name.into())
+                }
+                Runs::Called => _ = self.of_functions.insert(name.into()),
+                Runs::Once => {}
+            }
+            block = one.around;
+        }
+    }
+
+    /// The next command stands in `block`.
+    pub(super) fn enter(&mut self, block: usize, variables: &mut Variables) {
+        let (mut entered, mut at) = (Vec::new(), block);
+        while at != 0 && !self.is_around(at) {
+            entered.push(at);
+            at = self.blocks.get(at).map_or(0, |one| one.around);
+        }
+        while let Some(left) = self.around.pop_if(|last| last.block != at) {
+            for (name, before) in left.before {
+                match before {
+                    Some(before) => variables.insert(name, before),
+                    None => variables.remove(&name),
+                };
+            }
+            left.set
+                .into_iter()
+                .for_each(|name| self.is_unknown(name, variables));
+        }
+        for block in entered.into_iter().rev() {
+            let unknown = self.unknown_in.get(&block).into_iter().flatten();
+            let before = unknown.map(|name| {
+                let before = variables.insert(name.clone(), Variable::unknown(name));
+                (name.clone(), before)
+            });
+            let before = before.collect();
+            let variable = self.blocks.get(block).and_then(|one| one.variable.clone());
+            self.around.push(Entered {
+                block,
+                set: variable.into_iter().collect(),
+                before,
+            });
+        }
+    }
+
+    /// The current command has been read.
+    pub(super) fn leave(&mut self, simple: &Simple, variables: &mut Variables) {
+        let is_reader = first(simple).is_some_and(|word| READERS.contains(&word));
+        for name in names_set(simple) {
+            match is_reader || self.of_functions.contains(&name) {
+                true => self.is_unknown(name, variables),
+                false => self.set(name),
+            }
+        }
+    }
+
+    fn is_unknown(&mut self, name: String, variables: &mut Variables) {
+        variables.insert(name.clone(), Variable::unknown(&name));
+        self.set(name);
+    }
+
+    fn set(&mut self, name: String) {
+        if let Some(last) = self.around.last_mut() {
+            last.set.push(name);
+        }
+    }
+
+    /// Whether the block is around the last command. A block's number is larger than those of the blocks around it.
+    fn is_around(&self, block: usize) -> bool {
+        let found = self.around.binary_search_by_key(&block, |one| one.block);
+        found.is_ok()
+    }
+}
+
+fn first(simple: &Simple) -> Option<&str> {
+    simple.words.first().map(|word| word.text.as_str())
+}
+
+/// The variables that a command sets for the commands behind it, or takes away.
+fn names_set(simple: &Simple) -> Vec<String> {
+    let texts = simple.words.iter().map(|word| word.text.as_str());
+    let name = |text: &str| assigned(text).map(|(name, _, _)| name.to_string());
+    if first(simple).is_some_and(|word| SETTERS.contains(&word)) {
+        let names = texts
+            .skip(1)
+            .map(|text| name(text).unwrap_or_else(|| text.into()));
+        return names.filter(|name| is_variable(name)).collect();
+    }
+    // Those before a program are the program's alone.
+    let names: Option<Vec<_>> = texts.map(name).collect();
+    names.unwrap_or_default()
+}
