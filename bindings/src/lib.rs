@@ -57,7 +57,7 @@ pub use error::Error;
 pub use layout::{Chosen, Layout, choose};
 pub use line::{Line, UnknownLine, Version};
 pub use process::Identity;
-pub use record::hand_over;
+pub use record::set_err_msg;
 pub use running::Slurm;
 pub use symbols::Symbols;
 pub use views::{

@@ -314,7 +314,7 @@ pub(crate) fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Erro
 /// # Safety
 /// `slot` is null or the place where Slurm expects a text of its allocator; a text that is already
 /// there is kept.
-pub unsafe fn hand_over(
+pub unsafe fn set_err_msg(
     slot: *mut *mut c_char,
     text: &str,
     symbols: &Symbols,

@@ -155,12 +155,12 @@ fn a_text_is_handed_over_once() {
     let mut slot: *mut c_char = std::ptr::null_mut();
     for text in ["first\0text", "second"] {
         // SAFETY: a variable of ours.
-        unsafe { slurm_sys::hand_over(&mut slot, text, fakes::symbols()) }.unwrap();
+        unsafe { slurm_sys::set_err_msg(&mut slot, text, fakes::symbols()) }.unwrap();
     }
     // SAFETY: a text of the fakes'.
     assert_eq!(unsafe { CStr::from_ptr(slot) }, c"first\\0text");
     fakes::free(slot.cast());
     // SAFETY: null is allowed.
-    unsafe { slurm_sys::hand_over(std::ptr::null_mut(), "x", fakes::symbols()) }.unwrap();
+    unsafe { slurm_sys::set_err_msg(std::ptr::null_mut(), "x", fakes::symbols()) }.unwrap();
     assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
 }

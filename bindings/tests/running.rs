@@ -80,7 +80,7 @@ fn the_installed_slurm_tells_its_line_and_its_micro() {
 fn use_slurm_s_allocator(symbols: &Symbols) {
     let mut slot = std::ptr::null_mut();
     // SAFETY: a variable of ours.
-    unsafe { slurm_sys::hand_over(&mut slot, "text", symbols) }.unwrap();
+    unsafe { slurm_sys::set_err_msg(&mut slot, "text", symbols) }.unwrap();
     // SAFETY: Slurm's text, freed by Slurm.
     unsafe {
         assert_eq!(CStr::from_ptr(slot), c"text");

@@ -90,6 +90,39 @@ fn a_step_runs_unbound_where_the_site_says_so() {
     });
 }
 
+/// An srun from another shell, which requests no cpuset, is fenced in its job's cpuset. Where that cannot be done, its user
+/// reads so.
+#[test]
+fn a_step_outside_of_its_jobs_cpuset_has_a_note() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder().plugstack(Some("")).set(SHARED).up();
+    let job = holder(&cluster);
+    let inside = || {
+        let words = ["--jobid", &job, "--overlap", "-n1", "/bin/sh", "-c", LOOK];
+        cluster.run("srun", &words)
+    };
+    let step = inside();
+    assert_eq!(
+        (step.stdout.as_str(), step.stderr.as_str()),
+        ("1\n", ""),
+        "{step:#?}"
+    );
+    let base = cluster.folder().join("run/berth");
+    let node = std::fs::read_dir(&base).unwrap().flatten().next().unwrap();
+    let lock = node.path().join("steps.lock");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    let step = inside();
+    assert!(
+        step.ok() && step.stderr.contains("outside of its job's cpuset"),
+        "{step:#?}"
+    );
+    std::fs::remove_dir(&lock).unwrap();
+    cluster.run("scancel", &["--full", &job]).expect_ok();
+}
+
 /// slurmctld suspends a job and starts the one that preempts it at the same time: where the service runs, the CPUs may
 /// become free. Releases of berth before this one had
 /// `cpuset_fail=wait:`, which is `refuse` now.

@@ -1,10 +1,6 @@
-//! `berth discover`: describes the machine, for slurmd or for people.
-//! slurmd runs it as a child, so hwloc can neither hang nor crash slurmd.
-//!
-//! This host's devices, probed by a child with a time limit: whatever a driver or the firmware does,
-//! the cores are known.
-//! In: a machine as discovered. Out: the same with its devices, or with a note that gives the reason
-//! why they are unknown.
+//! `berth discover`: describes the machine, for slurmd or for people. slurmd runs it as a child, so hwloc can neither
+//! hang nor crash slurmd. It probes this host's devices in a child of its own with a time limit: whatever a driver or
+//! the firmware does, the cores are known, and a note gives the reason why devices are unknown.
 
 use std::io::Write;
 use std::path::Path;

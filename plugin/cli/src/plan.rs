@@ -1,7 +1,5 @@
-//! `berth plan`: answers one request, or a file of them, in the requested format.
-//!
-//! `berth plan --batch`: one request per line, one answer per line, in order.
-//! Options before --batch are defaults for every line; errors are answers too.
+//! `berth plan`: answers one request in the requested format. With `--batch` each line of a file is a request, and
+//! gets one answer, in order: options before it are defaults for every line, and errors are answers too.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

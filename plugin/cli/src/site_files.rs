@@ -1,7 +1,6 @@
-//! The site's files of cpusets and pools as they are now, read as a node's slurmd would read them.
-//! In: the node, and what its slurmd has announced. Out: what they hold, or the first wrong line.
-//!
-//! `berth reload`: checks the site's files, and asks the slurmds of this host to read them at their next launch.
+//! The site's files of cpusets and pools as they are now, read as a node's slurmd would read them. In: the node, and
+//! what its slurmd has announced. Out: what they hold, or the first wrong line. `berth reload` checks them with it,
+//! and asks the slurmds of this host to read them at their next launch.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -147,7 +147,7 @@ fn sockets_of(topology: &Topology, kind: ObjectType) -> usize {
 }
 
 /// The distances of the nodes, in their order; without any the list is empty.
-pub(crate) fn numa_distances(topology: &Topology, nodes: &[NumaNode]) -> Vec<Vec<u32>> {
+fn numa_distances(topology: &Topology, nodes: &[NumaNode]) -> Vec<Vec<u32>> {
     let latency = Some(DistancesKind::MEANS_LATENCY);
     let found = topology.distances_with_type(latency, ObjectType::NUMANode);
     let Ok(matrices) = found else {
@@ -192,7 +192,7 @@ pub(crate) fn clean(text: &CStr) -> String {
 
 /// Names with their values; if there are too many, only the first ones.
 #[cfg(feature = "core-kinds")]
-pub(crate) fn pairs(infos: &[hwlocality::info::TextualInfo]) -> Vec<(String, String)> {
+fn pairs(infos: &[hwlocality::info::TextualInfo]) -> Vec<(String, String)> {
     let infos = infos.iter().take(berth_placement::sets::limits::MAX_INFOS);
     infos
         .map(|info| (clean(info.name()), clean(info.value())))

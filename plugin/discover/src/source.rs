@@ -71,7 +71,7 @@ pub(crate) fn check_size(text: &str) -> Result<(), DiscoverError> {
 }
 
 /// The string as hwloc takes it: one that ends in cores gets a hardware thread for each core.
-pub(crate) fn with_threads(text: &str) -> String {
+fn with_threads(text: &str) -> String {
     let plain = without_attributes(text).to_ascii_lowercase();
     let last = plain.split_whitespace().last().unwrap_or_default();
     match last.split_once(':') {

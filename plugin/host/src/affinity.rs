@@ -2,7 +2,7 @@
 //! In: a process id, a set of any width. Out: nothing, or a set, or an error.
 //! Raw system calls: the C library's `cpu_set_t` ends at 1024 CPUs.
 //! A process that runs is bound thread by thread; a thread that is made meanwhile has its maker's CPUs, so the list is
-//! read until nothing is left to do. A task can also be made nice beside others.
+//! read until nothing is left to do. [`set_nicest`] makes a task yield to others.
 
 use std::mem::{MaybeUninit, size_of_val};
 use std::{fmt, fs, io};
@@ -257,9 +257,8 @@ pub fn set_nicest(pid: pid_t) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-
     use super::*;
+    use std::sync::mpsc::channel;
 
     #[test]
     fn the_threads_that_have_some_cpus_get_others() {
@@ -297,11 +296,6 @@ mod tests {
         let one = CpuSet::from_list("0").unwrap();
         assert_eq!(bind_threads(beyond, &one, None), Ok(()));
     }
-}
-
-#[cfg(test)]
-mod nice_tests {
-    use super::*;
 
     #[test]
     fn a_waiting_child_becomes_the_nicest() {

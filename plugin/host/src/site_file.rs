@@ -156,10 +156,9 @@ impl LastGoodConfig {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
 
     #[test]
     fn a_file_of_root_is_read_and_a_change_is_seen() {
@@ -189,14 +188,6 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
         assert!(told().contains("can be written by"), "{}", told());
     }
-}
-
-#[cfg(test)]
-mod last_good_config_tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
 
     #[test]
     fn a_text_is_kept_until_it_is_forgotten() {

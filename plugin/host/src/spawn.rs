@@ -101,7 +101,7 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 }
 
 /// The variable that tells the child to close them. An older command does not know it and keeps them.
-pub const CLOSE_INHERITED: &str = "BERTH_CLOSE_INHERITED";
+const CLOSE_INHERITED: &str = "BERTH_CLOSE_INHERITED";
 /// The first one after input, output and error output.
 const FIRST: RawFd = 3;
 

@@ -1,8 +1,7 @@
 //! Which files and directories root may trust: those that only root, or the
 //! user that we run as, can have written.
 //! In: a path or the kernel's facts about it. Out: nothing, or an error.
-//! Such a small file is read without following a link, without waiting for a pipe, and no further than the file can
-//! rightly go.
+//! [`read`] reads a small file of this kind: it follows no link, waits for no pipe, and stops at a given size.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};

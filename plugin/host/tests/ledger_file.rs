@@ -145,8 +145,8 @@ fn everybody_reads_how_full_the_node_is() {
     let mut batch = entry(1, "0-1");
     batch.kind = Kind::Batch;
     add(&ledger, batch);
-    queries::publish(&ledger, &node.dir, &machine, SocketKind::Package).unwrap();
-    let path = node.dir.path().join(queries::NAME);
+    queries::write_topology(&ledger, &node.dir, &machine, SocketKind::Package).unwrap();
+    let path = node.dir.path().join(queries::TOPOLOGY_FILE);
     let text = fs::read_to_string(&path).unwrap();
     let lines =
         "m_topology=SCCSCC\nm_topology_inuse=sccSCC\nm_socket=2\nm_core=4\nm_thread=4\nsteps=2\n";
@@ -168,11 +168,11 @@ fn the_public_file_is_never_older_than_the_last_who_wrote() {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
                     add(&ledger, entry);
-                    queries::publish(&ledger, dir, machine, SocketKind::Package).unwrap();
+                    queries::write_topology(&ledger, dir, machine, SocketKind::Package).unwrap();
                 }
             });
         }
     });
-    let text = fs::read_to_string(node.dir.path().join(queries::NAME)).unwrap();
+    let text = fs::read_to_string(node.dir.path().join(queries::TOPOLOGY_FILE)).unwrap();
     assert!(text.contains("steps=100\n"), "{text}");
 }

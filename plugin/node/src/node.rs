@@ -193,7 +193,7 @@ impl ServedNode {
         let Some(machine) = self.machine.as_ref().and_then(|(_, node)| node.machine()) else {
             return;
         };
-        if let Err(why) = queries::publish(&self.ledger, &self.dir, machine, kind) {
+        if let Err(why) = queries::write_topology(&self.ledger, &self.dir, machine, kind) {
             log::debug!("{why}");
         }
     }

@@ -7,7 +7,7 @@
 //! Start at [`plan()`], the one door, and read down: [`strategy`] chooses the CPUs and
 //! gives an [`answer`]; [`owned`] says what the step may use; [`topology`] is the node,
 //! [`request`] is what is asked, and [`sets`] holds the sets of both. Each of these uses
-//! only those that are named after it (`ci/check` prints the arrows). Beside them,
+//! only those that are named after it (`ci/arrows` prints the arrows). Beside them,
 //! [`controller`] says which tasks of a step a node gets, and [`pools`] how pool jobs and others share CPUs.
 #![forbid(unsafe_code)]
 

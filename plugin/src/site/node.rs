@@ -171,9 +171,9 @@ pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
     }
 }
 
-/// The rules with the answer. Up to 23.02 slurmd reads cgroup.conf again without a restart, so the
-/// answer is asked each time; on machines that slurmd counts as they are, it changes nothing.
-pub(crate) fn confine(slurm: Abi, rules: Rules) -> Rules {
+/// The rules with cgroup.conf's ConstrainCores. Up to 23.02 slurmd reads that file again without a restart, so it is asked
+/// each time; on machines that slurmd counts as they are, it changes nothing.
+pub(crate) fn with_constrain_cores(slurm: Abi, rules: Rules) -> Rules {
     Rules {
         constrain_cores: constrain_cores(slurm),
         ..rules
@@ -185,7 +185,7 @@ pub(crate) fn constrain_cores(slurm: Abi) -> bool {
     if !is_slurms_daemon() || !standing::has_task_cgroup(slurm) {
         return false;
     }
-    match conf(slurm) {
+    match cgroup_conf(slurm) {
         Ok(conf) => conf.constrains_cores(),
         Err(why) => {
             log::debug!("whether ConstrainCores=yes is set is unknown: {why}");
@@ -199,12 +199,12 @@ pub(crate) fn constrain_devices(slurm: Abi) -> Option<bool> {
     if !standing::has_task_cgroup(slurm) {
         return Some(false);
     }
-    let conf = is_slurms_daemon().then(|| conf(slurm))?;
+    let conf = is_slurms_daemon().then(|| cgroup_conf(slurm))?;
     conf.ok().map(|conf| conf.constrains_devices())
 }
 
-/// The settings; only in one of Slurm's daemons that has a list of task plugins.
-fn conf(slurm: Abi) -> Result<CgroupConf, slurm_sys::Error> {
+/// cgroup.conf; only in one of Slurm's daemons that has a list of task plugins.
+fn cgroup_conf(slurm: Abi) -> Result<CgroupConf, slurm_sys::Error> {
     // SAFETY: the callers asked for that: such a daemon reads cgroup.conf before it loads the plugins.
     unsafe { CgroupConf::read(slurm.symbols) }
 }

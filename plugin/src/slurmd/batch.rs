@@ -18,8 +18,8 @@ use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::cpuset::{self, CpusetOfStep};
-use crate::slurmd::launch::here;
-use crate::slurmd::refusal::Stop;
+use crate::slurmd::launch::slurmd_conf;
+use crate::slurmd::refusal::NotPlanned;
 use crate::slurmd::{host, key, pool, refresh, reserved};
 use crate::step::handover::{Handover, InPool, Outcome};
 use crate::step::own_options::{self, Own};
@@ -44,8 +44,8 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
     refresh::if_news();
     match done {
         Ok(()) => {}
-        Err(Stop::FallBack(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
-        Err(Stop::Refused(_, why)) => {
+        Err(NotPlanned::FallBack(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
+        Err(NotPlanned::Refused(_, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
             metrics::refused();
@@ -56,8 +56,8 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
             };
             // Too many variables take no mark; slurmstepd counts them too.
             if batch.env_is_within_bounds().is_ok()
-                && let Err(Stop::FallBack(why) | Stop::Refused(_, why)) =
-                    pass(slurm, &mut batch, &refused)
+                && let Err(NotPlanned::FallBack(why) | NotPlanned::Refused(_, why)) =
+                    write_handover(slurm, &mut batch, &refused)
             {
                 log::error!("step={}.batch: {why}", batch.job_id());
             }
@@ -66,14 +66,14 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
     SUCCESS
 }
 
-fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
+fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), NotPlanned> {
     let settings = settings::current();
-    let Some((conf, node_name)) = here(slurm, &settings)? else {
+    let Some((conf, node_name)) = slurmd_conf(slurm, &settings)? else {
         metrics::switched_off(1);
         return Ok(());
     };
     let is_read = batch.env_is_within_bounds();
-    is_read.map_err(Stop::refused)?;
+    is_read.map_err(NotPlanned::refused)?;
     let mut ask = request(batch, &settings, &node_name)?;
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;
@@ -96,13 +96,13 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         ..Step::default()
     };
     if step.looks_at_others(node.rules().fixes) {
-        write(slurm, batch, Some(plan.own.to_hex(0)))?;
+        write_cpu_bind(slurm, batch, Some(plan.own.to_hex(0)))?;
         handover.undecided = Some(Box::new(step));
     } else {
         handover.decided(&step, &plan, settings.confine);
-        write(slurm, batch, plan.text())?;
+        write_cpu_bind(slurm, batch, plan.text())?;
     }
-    pass(slurm, batch, &handover)
+    write_handover(slurm, batch, &handover)
 }
 
 /// Puts the job's cpuset into the script's request; and a note where this node does not honour it.
@@ -110,9 +110,9 @@ fn cpuset(
     batch: &BatchRequest<'_>,
     (settings, node_name): (&Settings, &str),
     ask: &mut Request,
-) -> Result<(Option<CpusetOfStep>, Option<String>), Stop> {
+) -> Result<(Option<CpusetOfStep>, Option<String>), NotPlanned> {
     let found = cpuset::of_batch(batch, settings, node_name);
-    let found = found.map_err(Stop::refused)?;
+    let found = found.map_err(NotPlanned::refused)?;
     if let Some(cpuset) = &found.0 {
         cpuset.put(ask);
     }
@@ -124,7 +124,7 @@ fn request(
     batch: &BatchRequest<'_>,
     settings: &Settings,
     node_name: &str,
-) -> Result<Request, Stop> {
+) -> Result<Request, NotPlanned> {
     let (allocation, core_spec, nodes) = {
         let cred = batch.cred()?;
         let cores = cred.node_cores(cred.node_index(node_name)?)?;
@@ -150,11 +150,11 @@ fn request(
 
 /// `--binding` binds the script of a job with one task; others keep the
 /// allocation, and their sruns inherit the request.
-fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
+fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, NotPlanned> {
     let Some(text) = text(batch, Own::Binding, BINDING_BYTES) else {
         return Ok(None);
     };
-    let binding: Binding = text.parse().map_err(Stop::refused)?;
+    let binding: Binding = text.parse().map_err(NotPlanned::refused)?;
     let wanted = settings.binding && binding.strategy != Strategy::None;
     let serves = wanted && binding.tasks_of_script(batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
@@ -164,7 +164,7 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
 fn binding_and_kind(
     batch: &BatchRequest<'_>,
     settings: &Settings,
-) -> Result<(Option<Binding>, CoreKindWish), Stop> {
+) -> Result<(Option<Binding>, CoreKindWish), NotPlanned> {
     let Some(binding) = binding(batch, settings)? else {
         return Ok((None, CoreKindWish::Any));
     };
@@ -173,15 +173,18 @@ fn binding_and_kind(
 }
 
 /// The script's `--confine`.
-fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confine>, Stop> {
+fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confine>, NotPlanned> {
     Ok(option(batch, Own::Confine)?.filter(|_| settings.binding))
 }
 
 /// An option of the script that is a word.
-fn option<T: FromStr<Err: Display>>(batch: &BatchRequest<'_>, own: Own) -> Result<Option<T>, Stop> {
+fn option<T: FromStr<Err: Display>>(
+    batch: &BatchRequest<'_>,
+    own: Own,
+) -> Result<Option<T>, NotPlanned> {
     let read = text(batch, own, WORD_BYTES).map(|text| text.parse());
     let read = read.transpose();
-    read.map_err(|why| Stop::refused(format!("--{}: {why}", own.name)))
+    read.map_err(|why| NotPlanned::refused(format!("--{}: {why}", own.name)))
 }
 
 /// An option's text. One byte more than it may have is read, so its reader reports that it is too long.
@@ -197,7 +200,11 @@ fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) 
     pool::of((&cred, index), here, wish)
 }
 
-fn write(slurm: Abi, batch: &mut BatchRequest<'_>, masks: Option<String>) -> Result<(), Stop> {
+fn write_cpu_bind(
+    slurm: Abi,
+    batch: &mut BatchRequest<'_>,
+    masks: Option<String>,
+) -> Result<(), NotPlanned> {
     let c = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
@@ -207,7 +214,11 @@ fn write(slurm: Abi, batch: &mut BatchRequest<'_>, masks: Option<String>) -> Res
 }
 
 /// Writes the handover into the script's environment, with slurmd's mark.
-fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
+fn write_handover(
+    slurm: Abi,
+    batch: &mut BatchRequest<'_>,
+    handover: &Handover,
+) -> Result<(), NotPlanned> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let node_name = conf.and_then(|conf| conf.node_name()).unwrap_or_default();

@@ -61,7 +61,7 @@ fn known(
     if let Some(known) = any_cgroups.filter(|known| known.is_slurmds()) {
         return known;
     }
-    let rules = node::confine(slurm, rules);
+    let rules = node::with_constrain_cores(slurm, rules);
     if let Some(known) = same(rules) {
         return known;
     }

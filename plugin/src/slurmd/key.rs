@@ -7,7 +7,7 @@ use berth_host::key::Key;
 
 use crate::site::node::state_dir;
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::refusal::Stop;
+use crate::slurmd::refusal::NotPlanned;
 use crate::step::handover::Handover;
 use crate::step::seal::{self, StepIdentity};
 
@@ -67,10 +67,10 @@ pub(super) fn put_back(node_name: &str) -> bool {
 pub(crate) fn sealed(
     handover: &Handover,
     identity: &StepIdentity<'_>,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, NotPlanned> {
     let sealed = current(identity.node_name).map(|key| seal::sealed(handover, identity, &key));
     match sealed {
-        Some(long) if long.len() > seal::MOST => Err(Stop::refused(format!(
+        Some(long) if long.len() > seal::MOST => Err(NotPlanned::refused(format!(
             "what was requested for this step has {} bytes, and slurmstepd reads {} at most; use shorter lists",
             long.len(),
             seal::MOST

@@ -16,7 +16,7 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
-use crate::slurmd::refusal::{self, Stop};
+use crate::slurmd::refusal::{self, NotPlanned};
 use crate::slurmd::{host, key, pool, refresh, requested_step, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
 use crate::step::seal::StepIdentity;
@@ -24,7 +24,7 @@ use crate::step::words::{join_bounded, name};
 use crate::step::{CpuBindWords, Step, convert, memory, names};
 
 /// slurmd knows of no other step.
-static NOBODY: LazyLock<Claims> = LazyLock::new(Claims::default);
+static NO_CLAIMS: LazyLock<Claims> = LazyLock::new(Claims::default);
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -44,28 +44,30 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
     else {
         return SUCCESS;
     };
-    let done = step(slurm, &mut launch, node_id);
+    let done = plan_step(slurm, &mut launch, node_id);
     refresh::if_news();
     match done {
         Ok(()) => SUCCESS,
-        Err(Stop::FallBack(why)) => {
+        Err(NotPlanned::FallBack(why)) => {
             log::error!("{}: {why}", name(launch.step_id()));
             fall_back(&mut launch);
             SUCCESS
         }
-        Err(Stop::Refused(kind, why)) => {
+        Err(NotPlanned::Refused(kind, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
             metrics::refused();
             let refuses = |share| would_refuse(slurm, &launch, share);
-            if let Some(text) = refusal::text(&launch, (node_id, slurm.layout), &why, refuses) {
+            if let Some(text) =
+                refusal::text_for_srun(&launch, (node_id, slurm.layout), &why, refuses)
+            {
                 // SAFETY: slurmd's place for a text, or null.
-                let given = unsafe { slurm_sys::hand_over(err_msg, &text, slurm.symbols) };
+                let given = unsafe { slurm_sys::set_err_msg(err_msg, &text, slurm.symbols) };
                 if let Err(why) = given {
                     log::error!("{why}");
                 }
             }
-            refusal::code(kind, slurm.layout)
+            refusal::slurm_code(kind, slurm.layout)
         }
     }
 }
@@ -102,9 +104,9 @@ fn fall_back(launch: &mut LaunchRequest<'_>) {
     }
 }
 
-fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
+fn plan_step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), NotPlanned> {
     let settings = settings::current();
-    let Some((conf, node_name)) = here(slurm, &settings)? else {
+    let Some((conf, node_name)) = slurmd_conf(slurm, &settings)? else {
         metrics::switched_off(launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
@@ -118,11 +120,11 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     };
     let node = node_of(slurm, &conf, &settings)?;
     let requested = requested_step::read(slurm, launch, &settings, share, &node);
-    let requested = requested.map_err(Stop::refused)?;
+    let requested = requested.map_err(NotPlanned::refused)?;
     let ask = &requested.step.request;
     compare(&settings, (id, &node_name), ask, &node);
     // What can never fit is refused here, whoever else is on the node.
-    let plan = plan(ask, &node, &NOBODY)?;
+    let plan = plan(ask, &node, &NO_CLAIMS)?;
     let cpus_per_task = ask.cpus_per_task;
     reserved::look(&plan, || name(id));
     if requested.inherited {
@@ -143,20 +145,20 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         }));
     } else {
         handover.decided(&requested.step, &plan, settings.confine);
-        write(slurm, launch, &plan, node.counts_cores())?;
+        write_cpu_bind(slurm, launch, &plan, node.counts_cores())?;
     }
     if plan.decision.cpus_per_task != cpus_per_task {
         launch.set_cpus_per_task(plan.decision.cpus_per_task as u16);
     }
     memory::write(launch, &plan, slurm.layout)?;
-    pass(launch, &handover, &identity)
+    write_handover(launch, &handover, &identity)
 }
 
 /// The node as it is now.
-fn node_of(slurm: Abi, conf: &SlurmdConf, settings: &Settings) -> Result<Arc<Node>, Stop> {
+fn node_of(slurm: Abi, conf: &SlurmdConf, settings: &Settings) -> Result<Arc<Node>, NotPlanned> {
     let node = host::now(slurm, conf, convert::rules(slurm, settings));
     match node.table().is_empty() {
-        true => Err(Stop::FallBack("slurmd has no map of its CPUs".into())),
+        true => Err(NotPlanned::FallBack("slurmd has no map of its CPUs".into())),
         false => Ok(node),
     }
 }
@@ -174,14 +176,14 @@ fn pool_of(
 
 /// Takes the list of the step around it out of the message.
 fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_sys::Error> {
-    let modes = convert::modes(slurm.layout);
+    let modes = convert::mode_bits(slurm.layout);
     launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)
 }
 
 /// `shadow=on`: the log tells what the other behaviour would give.
 fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, node: &Node) {
     if settings.shadow {
-        let alone = plan(ask, node, &NOBODY);
+        let alone = plan(ask, node, &NO_CLAIMS);
         shadow::compare(&name(id), (node_name, ask, node), &alone);
     }
 }
@@ -190,12 +192,12 @@ fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, 
 /// of its cores free.
 fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -> bool {
     let settings = settings::current();
-    let Ok(Some((conf, _))) = here(slurm, &settings) else {
+    let Ok(Some((conf, _))) = slurmd_conf(slurm, &settings) else {
         return false;
     };
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     match requested_step::read(slurm, launch, &settings, share, &node) {
-        Ok(requested) => plan(&requested.step.request, &node, &NOBODY).is_err(),
+        Ok(requested) => plan(&requested.step.request, &node, &NO_CLAIMS).is_err(),
         Err(_) => true,
     }
 }
@@ -205,7 +207,7 @@ fn owner(
     launch: &LaunchRequest<'_>,
     index: u32,
     node_id: u32,
-) -> Result<(refusal::Share, u32), Stop> {
+) -> Result<(refusal::Share, u32), NotPlanned> {
     let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
     let cred = launch.cred()?;
     let cores = cred.node_cores(index)?;
@@ -218,29 +220,32 @@ fn owner(
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
-pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf, String)>, Stop> {
+pub(crate) fn slurmd_conf(
+    slurm: Abi,
+    settings: &Settings,
+) -> Result<Option<(SlurmdConf, String)>, NotPlanned> {
     // SAFETY: the layout is the running release's, and the view ends with the hook.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.ok_or_else(|| Stop::FallBack("slurmd has no settings (conf)".into()))?;
-    node::sane(&conf).map_err(Stop::FallBack)?;
+    let conf = conf.ok_or_else(|| NotPlanned::FallBack("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(NotPlanned::FallBack)?;
     let node_name = conf.node_name().unwrap_or_default();
     Ok((!standing::is_off(settings)).then_some((conf, node_name)))
 }
 
 /// The sanity checks; once one request has passed, the kernel need not look at
 /// every pointer again. Gives this node's place in the credential.
-fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, Stop> {
+fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, NotPlanned> {
     if PROVEN.load(Ordering::Relaxed) {
         // The table is right, so it is the request that contradicts itself: a client made it up.
         return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
-            Stop::refused(format!(
+            NotPlanned::refused(format!(
                 "{}; start the step with this cluster's own srun",
                 why.found
             ))
         });
     }
     let index = launch_is_sane(launch, node_id, node_name)
-        .map_err(|why| Stop::FallBack(why.to_string()))?;
+        .map_err(|why| NotPlanned::FallBack(why.to_string()))?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }
@@ -262,14 +267,14 @@ fn leave_open(
 }
 
 /// Writes the tasks' masks.
-fn write(
+fn write_cpu_bind(
     slurm: Abi,
     launch: &mut LaunchRequest<'_>,
     plan: &Plan,
     cpus_are_cores: bool,
-) -> Result<(), Stop> {
+) -> Result<(), NotPlanned> {
     let came = launch.cpu_bind_type().into();
-    let bits = convert::bits(came, plan, cpus_are_cores, slurm.layout);
+    let bits = convert::cpu_bind_bits(came, plan, cpus_are_cores, slurm.layout);
     match (&plan.message, plan.masks()) {
         // A list of the user's own stays as it came.
         (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),
@@ -282,11 +287,11 @@ fn write(
 }
 
 /// Writes the handover, with slurmd's mark.
-fn pass(
+fn write_handover(
     launch: &mut LaunchRequest<'_>,
     handover: &Handover,
     identity: &StepIdentity<'_>,
-) -> Result<(), Stop> {
+) -> Result<(), NotPlanned> {
     let sealed = key::sealed(handover, identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     launch.env_change(&names::instead_of_outer(set.as_slice()))?;

@@ -157,7 +157,7 @@ fn is_gpu(gres: &slurm_sys::Gres) -> bool {
 
 impl NodeGres {
     /// The step's GPUs. A step without any, in a job with some, has none.
-    pub(crate) fn gpus(&self) -> Gpus {
+    fn gpus(&self) -> Gpus {
         let step = match &self.step {
             Ok(step) => step,
             Err(why) => {
@@ -207,7 +207,7 @@ impl NodeGres {
     }
 
     /// The names of the step's other GRES, which berth matches to no devices.
-    pub(crate) fn others(&self) -> Vec<&str> {
+    fn others(&self) -> Vec<&str> {
         let step = self.step.as_deref().unwrap_or_default();
         let others = step.iter().filter(|gres| !is_gpu(gres));
         others.map(|gres| gres.name.as_str()).collect()

@@ -114,7 +114,7 @@ pub(crate) fn start() {
         node::shape(slurm, &conf),
         discovery::machine(),
         node::socket_kind(slurm),
-        node::confine(slurm, convert::rules(slurm, &settings::current())),
+        node::with_constrain_cores(slurm, convert::rules(slurm, &settings::current())),
     );
     site_files(&name, Some(&here));
     say_ready(slurm, &here);

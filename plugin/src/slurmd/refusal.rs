@@ -34,7 +34,7 @@ pub(crate) struct Share {
 
 /// The text for srun, unless a node before this one says it. `refuses` plans a share on this node.
 /// Nodes of another shape are not planned for, so the first node of each shape speaks.
-pub(crate) fn text(
+pub(crate) fn text_for_srun(
     launch: &LaunchRequest<'_>,
     (node_id, layout): (u32, &Layout),
     why: &str,
@@ -97,7 +97,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
 }
 
 /// Slurm's code of a refusal.
-pub(crate) fn code(kind: RefusalKind, layout: &Layout) -> c_int {
+pub(crate) fn slurm_code(kind: RefusalKind, layout: &Layout) -> c_int {
     let c = &layout.constants;
     let bind = c.ESLURMD_CPU_BIND_ERROR;
     let code = match kind {
@@ -108,21 +108,21 @@ pub(crate) fn code(kind: RefusalKind, layout: &Layout) -> c_int {
 }
 
 /// Why a launch is not planned.
-pub(crate) enum Stop {
+pub(crate) enum NotPlanned {
     /// We leave the step alone: off, or a record that cannot be trusted.
     FallBack(String),
     /// The step must not run as requested.
     Refused(RefusalKind, String),
 }
 
-impl Stop {
+impl NotPlanned {
     /// A request that cannot be read, or must not be served.
     pub(crate) fn refused(why: impl ToString) -> Self {
         Self::Refused(RefusalKind::Bind, why.to_string())
     }
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for NotPlanned {
     fn from(why: Refusal) -> Self {
         let text = match why.lacks_tree() && discovery::is_unfinished() {
             true => "the request needs to know the node's objects, and the node is still being discovered; try again".into(),
@@ -132,7 +132,7 @@ impl From<Refusal> for Stop {
     }
 }
 
-impl From<slurm_sys::Error> for Stop {
+impl From<slurm_sys::Error> for NotPlanned {
     fn from(why: slurm_sys::Error) -> Self {
         Self::FallBack(why.to_string())
     }

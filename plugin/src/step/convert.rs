@@ -63,8 +63,7 @@ pub(crate) fn allocation(cores: Vec<u32>, node: &NodeCores) -> Allocation {
     }
 }
 
-/// The site's defaults from slurm.conf, and the settings. Whoever makes a node of them asks
-/// `site::cgroups` for the rest.
+/// The site's defaults from slurm.conf, and the settings. [`crate::site::node::with_constrain_cores`] adds what cgroup.conf says.
 pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
     let constants = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
@@ -118,7 +117,7 @@ fn cpu_bind(
 ) -> Result<CpuBind, String> {
     let is = |bit: u32| bits & bit != 0;
     let c = &layout.constants;
-    let level = levels(layout).into_iter().find(|(bit, _)| is(*bit));
+    let level = level_bits(layout).into_iter().find(|(bit, _)| is(*bit));
     Ok(CpuBind {
         level: level.map(|(_, level)| level),
         mode: mode(bits, text, (layout, width))?,
@@ -197,7 +196,7 @@ fn distribution(bits: u32, layout: &Layout) -> Distribution {
 
 /// The bits after planning: masks are a mode, and a level that was laid out is removed.
 /// Source: `lllp_distribution`, `_lllp_generate_cpu_bind`.
-pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) -> u32 {
+pub(crate) fn cpu_bind_bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) -> u32 {
     let c = &layout.constants;
     let came = came
         | if one_thread {
@@ -205,8 +204,8 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
         } else {
             0
         };
-    let modes = modes(layout);
-    let levels = levels(layout).iter().fold(0, |all, (bit, _)| all | bit);
+    let modes = mode_bits(layout);
+    let levels = level_bits(layout).iter().fold(0, |all, (bit, _)| all | bit);
     let keep_level = match &plan.message {
         Message::Unbound if matches!(plan.decision.rule, Rule::Mapped(_)) => {
             return (came & !modes & !levels) | c.CPU_BIND_NONE;
@@ -219,7 +218,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
     let explicit = matches!(plan.decision.rule, Rule::Asked(_) | Rule::Unbound { .. });
     let done = if explicit { 0 } else { levels };
     let kept = |level| {
-        self::levels(layout)
+        level_bits(layout)
             .into_iter()
             .find(|(_, one)| *one == level)
     };
@@ -228,7 +227,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
 }
 
 /// The bits of all explicit modes.
-pub(crate) fn modes(layout: &Layout) -> u32 {
+pub(crate) fn mode_bits(layout: &Layout) -> u32 {
     let c = &layout.constants;
     c.CPU_BIND_NONE
         | c.CPU_BIND_RANK.unwrap_or(0)
@@ -240,7 +239,7 @@ pub(crate) fn modes(layout: &Layout) -> u32 {
 }
 
 /// The bit of each level, in the order in which Slurm looks.
-pub(crate) fn levels(layout: &Layout) -> [(u32, Level); 4] {
+pub(crate) fn level_bits(layout: &Layout) -> [(u32, Level); 4] {
     let c = &layout.constants;
     [
         (c.CPU_BIND_TO_THREADS, Level::Threads),

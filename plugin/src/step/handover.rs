@@ -175,7 +175,7 @@ impl Handover {
         self.served = served.map(|(binding, chosen)| Served { binding, chosen });
         let bound = plan.tasks.iter().any(|task| task.mems.is_some());
         self.memory = bound.then(|| request.mem_bind.clone());
-        let (devices, own) = of(request, plan, &step.gpus);
+        let (devices, own) = device_order(request, plan, &step.gpus);
         self.devices = devices;
         let near = step.near_notes.iter().filter(|_| plan.near.is_some());
         let unconfined = confine.note(step.confine, plan.is_bound());
@@ -218,9 +218,9 @@ pub(crate) fn gpu_grant(launch: &LaunchRequest<'_>, are_listed: bool) -> GpuGran
     }
 }
 
-/// The order, unless Slurm itself lists each task's devices or no variable can. The second value is a note to the user
-/// whose `:own` has no effect.
-pub(crate) fn of(
+/// The order in which tasks see their GPUs; none if Slurm itself lists each task's devices, or no variable can. The second
+/// value is a note to the user whose `:own` has no effect.
+pub(crate) fn device_order(
     request: &Request,
     plan: &Plan,
     gpus: &GpuGrant,

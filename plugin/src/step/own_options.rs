@@ -207,11 +207,6 @@ mod tests {
         }
         assert!(!Texts::default().chooses());
     }
-}
-
-#[cfg(test)]
-mod routes_tests {
-    use super::*;
 
     #[test]
     fn found_on_every_route() {

@@ -83,7 +83,7 @@ fn forked(step: &mut RunningStep, local_id: u32, task: TaskInfo, of_slurm: Slurm
             node_id: record.nodeid(),
             node_name: &step.node_name,
         };
-        if let Some(text) = job_stderr::text(place, step.program(), &step.note) {
+        if let Some(text) = job_stderr::not_started(place, step.program(), &step.note) {
             report_error(step, &text);
         }
         return SUCCESS;

@@ -29,11 +29,13 @@ pub(super) fn of(
     }
     let owner = StepOwner::of(record, handover, node_name);
     let Some(step) = handover.undecided.take() else {
-        let entry = owner.and_then(|owner| joined(&owner, handover));
-        let entry = entry.unwrap_or_else(|why| {
-            log::error!("{why}; other jobs do not know of this step's cpuset");
-            None
-        });
+        let entry = match owner {
+            Ok(owner) => joined(&owner, handover),
+            Err(why) => {
+                log::error!("{}: {why}", name(record.step_id()));
+                None
+            }
+        };
         return entry.into_iter().collect();
     };
     let decided = owner.map_err(Failed::Broken);
@@ -98,7 +100,7 @@ fn put(
 ) -> Result<(), slurm_sys::Error> {
     match &step.came {
         Some(CpuBindWords { bits, list }) => {
-            let bits = convert::bits(*bits, plan, counts_cores, slurm.layout);
+            let bits = convert::cpu_bind_bits(*bits, plan, counts_cores, slurm.layout);
             match &plan.message {
                 // A list of the user's own stays as it came.
                 Message::AsAsked(_) => record.set_cpu_bind(bits, list.as_deref())?,
@@ -116,12 +118,19 @@ fn put(
 }
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Result<Option<LedgerEntry>, String> {
-    match JobCpuset::read(&owner.dir, owner.uid, owner.key.job) {
-        Some(kept) => owner.locked(|session| inside_job(owner, session, (handover, kept))),
-        None => Ok(None),
-    }
+fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Option<LedgerEntry> {
+    let cpuset = JobCpuset::read(&owner.dir, owner.uid, owner.key.job)?;
+    let entry = owner.locked(|session| inside_job(owner, session, (handover, cpuset)));
+    entry.unwrap_or_else(|why| {
+        let step = owner.key;
+        log::error!("step={}.{}: {why}; {OUTSIDE}", step.job, step.step);
+        add_note(handover, Some(OUTSIDE.into()));
+        None
+    })
 }
+
+const OUTSIDE: &str = "the node's ledger could not be used, so this step may run outside of its job's cpuset; ask the \
+                       administrator; the reason is in slurmd's log";
 
 /// A step that requests no cpuset, in a job that has one (an srun from another shell): its tasks are fenced in it. A
 /// slurmctld that begins again gives numbers of jobs again, so it counts only while a step of the job is in it.

@@ -134,10 +134,10 @@ impl fmt::Display for Hex<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use std::fmt::Write;
     use std::thread;
     use std::time::{Duration, Instant};
-
-    use super::*;
 
     #[test]
     fn the_others_wait_for_it_and_not_for_ever() {
@@ -160,13 +160,6 @@ mod tests {
         });
         assert!(first.wait(), "it stays done");
     }
-}
-
-#[cfg(test)]
-mod stack_line_tests {
-    use std::fmt::Write;
-
-    use super::*;
 
     #[test]
     fn words_are_one_number() {

@@ -103,7 +103,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// The text for the user, if this task has one to write. `what` is "the task" or "the script".
-pub(crate) fn text(place: Place<'_>, what: &str, why: &str) -> Option<String> {
+pub(crate) fn not_started(place: Place<'_>, what: &str, why: &str) -> Option<String> {
     match (place.local_id, place.node_id) {
         (0, 0) => Some(format!("{what} is not started: {why}")),
         // The advice behind the first part is the same on every node.
@@ -129,11 +129,6 @@ mod tests {
         });
         assert_eq!(calls, 0);
     }
-}
-
-#[cfg(test)]
-mod refused_tests {
-    use super::*;
 
     #[test]
     fn once_a_node_and_in_full_on_the_first() {
@@ -143,7 +138,7 @@ mod refused_tests {
                 node_id,
                 node_name: "n7",
             };
-            text(place, "the task", "no core is free; ask for less")
+            not_started(place, "the task", "no core is free; ask for less")
         };
         let full = "the task is not started: no core is free; ask for less";
         assert_eq!(note(0, 0).as_deref(), Some(full));

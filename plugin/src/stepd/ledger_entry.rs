@@ -74,13 +74,14 @@ fn publish(slurm: Option<Abi>, dir: &StateDir) {
         .map_err(|why| why.to_string())
         .and_then(|file| {
             let ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
-            queries::publish(&ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
+            queries::write_topology(&ledger, dir, &file.machine, kind)
+                .map_err(|why| why.to_string())
         });
     if let Err(why) = published {
         log::debug!(
             "{}/{} could not be updated: {why}",
             dir.path().display(),
-            queries::NAME
+            queries::TOPOLOGY_FILE
         );
     }
 }

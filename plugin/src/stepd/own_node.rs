@@ -1,6 +1,6 @@
-//! This node for slurmstepd, and the step's own CPUs without a plan: slurmd's shape, and the machine from slurmd's file.
-//! Without Slurm's private records the file is all there is.
-//! Its key, by which slurmstepd checks slurmd's marks, stands beside it ([`crate::step::seal`]).
+//! This node for slurmstepd, and the step's own CPUs without a plan: slurmd's shape, and the machine from slurmd's
+//! file. Without Slurm's private records the file is all there is. slurmd's key lies beside that file; slurmstepd
+//! checks slurmd's marks with it ([`crate::step::seal`]).
 
 use std::io::ErrorKind;
 
@@ -27,7 +27,7 @@ pub(crate) fn now(slurm: Abi, node_name: &str) -> Result<Node, String> {
         node::shape(slurm, &conf),
         machine.map(|file| file.machine.into()),
         node::socket_kind(slurm),
-        node::confine(slurm, convert::rules(slurm, &settings::current())),
+        node::with_constrain_cores(slurm, convert::rules(slurm, &settings::current())),
     ))
 }
 

@@ -18,7 +18,7 @@ use crate::stepd::pe_texts::{Hosts, Texts};
 use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
 
 /// Grid Engine's own name for the file's path.
-pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
+const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 
 /// The chosen cores of a step that requested files.
 pub(crate) struct FilesRequest {

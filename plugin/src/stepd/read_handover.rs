@@ -39,7 +39,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
         node_facts::leave(record);
     }
     let Some((mut record, step)) = record.and_then(|mut record| {
-        let step = step(slurm, &mut record)?;
+        let step = read_step(slurm, &mut record)?;
         Some((record, step))
     }) else {
         quarantine::decided(false);
@@ -86,7 +86,7 @@ fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
 }
 
 /// The step, unless berth has nothing to do with it.
-fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<RunningStep> {
+fn read_step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<RunningStep> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {

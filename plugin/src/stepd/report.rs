@@ -5,7 +5,7 @@ use berth_placement::{CpuSet, Level};
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{Layout, StepRecord};
 
-use crate::step::convert::levels;
+use crate::step::convert::level_bits;
 use crate::step::names;
 
 /// The fixed words of a step's report.
@@ -32,7 +32,7 @@ pub(crate) fn words(bits: u32, layout: &Layout) -> Option<Words> {
             action: "",
         });
     }
-    let level = levels(layout).into_iter().find(|(bit, _)| is(*bit));
+    let level = level_bits(layout).into_iter().find(|(bit, _)| is(*bit));
     let kinds = [
         (c.CPU_BIND_RANK.unwrap_or(0), "RANK"),
         (c.CPU_BIND_MAP, "MAP "),

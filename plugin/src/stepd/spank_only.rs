@@ -34,7 +34,7 @@ pub(crate) fn prepare(spank: &Spank<'_>) {
             node_id: spank.job_nodeid().unwrap_or(0),
             node_name: &node::name_in_stepd().unwrap_or_default(),
         };
-        let text = job_stderr::text(place, "the task", &why).unwrap_or_default();
+        let text = job_stderr::not_started(place, "the task", &why).unwrap_or_default();
         let _ = STATE.refusal.set(format!("berth: error: {text}\n"));
     }
     *STATE.alone() = Some(found);

@@ -1,7 +1,6 @@
-//! srun's options in `berth plan`: clap's definitions, made from the table of options, and srun's
-//! reading of the values. Options that do not concern CPUs are accepted and ignored.
-//!
-//! A wrong command line as its user reads it: no value is repeated at length, or on several lines.
+//! srun's options in `berth plan`: clap's definitions, made from the table of options, and srun's reading of the
+//! values. Options that do not concern CPUs are accepted and ignored. srun's refusals are worded as clap words its
+//! own: no value is repeated at length, or on several lines.
 
 use std::ops::Deref;
 

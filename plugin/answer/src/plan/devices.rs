@@ -1,6 +1,5 @@
-//! The devices that a `--near` gives to tasks, in words: for tables, explanations and scripts.
-//!
-//! The variables that list each task's GPUs, as slurmstepd would set them: from the same rule.
+//! The devices that a `--near` gives to tasks, in words: for tables, explanations and scripts. [`Variables`] are those
+//! that list each task's GPUs, by the rule by which slurmstepd sets them.
 
 use berth_placement::answer::device_variables::inherited;
 use berth_placement::{Device, DeviceOrder, DeviceVariables, NearRefusal, Node, Plan};

@@ -64,7 +64,7 @@ impl Question {
     }
 
     /// Whether a new job may get more cores than it requests. Where no cluster is known, jobs get cores.
-    pub(crate) fn jobs_may_get_more(&self, words: &Words) -> bool {
+    fn jobs_may_get_more(&self, words: &Words) -> bool {
         if let Some(select) = &self.select {
             let select = select.to_ascii_lowercase();
             return self.gives_whole_nodes()

@@ -1,7 +1,5 @@
-//! Puts a job's facts together: slurmctld's answer, or in an epilog the one that the prolog has kept;
-//! slurmstepd's facts of this node, and the kernel's word on the job in which the command runs.
-//!
-//! The facts of a job: its own, and its part of each host.
+//! Puts together the [`Facts`] of a job and of its part of each host: slurmctld's answer, or in an epilog the one that
+//! the prolog has kept; slurmstepd's facts of this node, and the kernel's word on the job in which the command runs.
 
 use std::collections::HashMap;
 
@@ -214,7 +212,7 @@ fn cores_of(cpus: &CpuSet, threads: u32) -> CpuSet {
 }
 
 /// One MiB: Slurm counts memory in these.
-pub(super) const MIB: u64 = 1 << 20;
+const MIB: u64 = 1 << 20;
 
 /// The facts.
 pub(super) struct Facts {

@@ -1,9 +1,7 @@
-//! The tasks of a node meet: local task 0 listens at a socket, and the others send their reports.
-//! Nobody waits beyond the deadline, whatever the other side does.
-//!
-//! Where the tasks of one launch on one node meet: a socket in a folder that local task 0 makes
-//! afresh, under a name that nobody can guess, for its own user alone. The others look for such
-//! folders of their own user, so nobody else can take the meeting's place or hold it up.
+//! The tasks of a node meet: local task 0 listens at a socket, and the others send it their reports. The socket lies
+//! in a folder that task 0 makes afresh, under a name that nobody can guess, for its own user alone; the others look
+//! only for such folders of their own user, so nobody else can take the meeting's place or hold it up. Nobody waits
+//! beyond the deadline, whatever the other side does.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};

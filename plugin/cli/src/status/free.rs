@@ -59,7 +59,7 @@ fn in_ledger(dir: &StateDir, machine: &Machine, kind: SocketKind) -> Result<CpuS
         let bound = entries.iter().filter(|entry| !entry.pool);
         return Ok(bound.flat_map(|entry| entry.cpus.iter()).collect());
     }
-    let path = dir.path().join(queries::NAME);
+    let path = dir.path().join(queries::TOPOLOGY_FILE);
     let Ok(bytes) = trust::read(&path, MOST) else {
         // Nothing was bound yet.
         return Ok(CpuSet::new());

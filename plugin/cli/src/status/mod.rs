@@ -101,7 +101,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     for name in nodes {
         let dir = StateDir::new(&base, &name)?;
         if !Uid::effective().is_root() {
-            let text = trust::read(&dir.path().join(queries::NAME), MOST);
+            let text = trust::read(&dir.path().join(queries::TOPOLOGY_FILE), MOST);
             let text = text.map_or_else(
                 |_| nothing_bound(&dir, kind),
                 |bytes| String::from_utf8_lossy(&bytes).into_owned(),
@@ -140,7 +140,7 @@ fn nothing_bound(dir: &StateDir, kind: SocketKind) -> String {
     let file = machine_file::read(dir.machine_path());
     file.map_or_else(
         |_| queries::UNKNOWN.into(),
-        |file| queries::public_text(&file.machine, kind, &CpuSet::new(), 0),
+        |file| queries::topology_text(&file.machine, kind, &CpuSet::new(), 0),
     )
 }
 

@@ -1,7 +1,5 @@
-//! `berth tune`: which line is the fastest for a program, measured.
-//!
-//! A measurement in a job of its own: `berth tune OPTIONS -- sbatch OPTIONS -- 'srun …'` submits the same command without
-//! sbatch's part.
+//! `berth tune`: which line is the fastest for a program, measured. `berth tune OPTIONS -- sbatch OPTIONS -- 'srun …'`
+//! measures in a job of its own: it submits the same command without sbatch's part.
 
 mod folder;
 mod output;
@@ -197,7 +195,7 @@ fn show(args: &TuneRequest, done: &Measurement<'_>) -> Result<ExitCode, Failure>
 ///
 /// # Errors
 /// There is no line of srun behind it.
-pub(super) fn split(line: &str) -> Result<Option<(String, String)>, String> {
+fn split(line: &str) -> Result<Option<(String, String)>, String> {
     let words = shlex::split(line).unwrap_or_default();
     if words.first().is_none_or(|word| word != "sbatch") {
         return Ok(None);
@@ -218,7 +216,7 @@ pub(super) fn split(line: &str) -> Result<Option<(String, String)>, String> {
 ///
 /// # Errors
 /// sbatch cannot be started.
-pub(super) fn submit(job: &str, line: &str) -> Result<ExitCode, Failure> {
+fn submit(job: &str, line: &str) -> Result<ExitCode, Failure> {
     let typed: Result<Vec<_>, _> = std::env::args_os()
         .skip(1)
         .map(OsString::into_string)

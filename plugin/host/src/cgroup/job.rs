@@ -15,7 +15,7 @@ use super::{FenceError, Folder, Mounts, Place, Version, Written, live};
 use crate::kernel_text;
 
 /// Beside slurmstepd's own: the tasks'.
-pub(super) const TASKS: &str = "user";
+const TASKS: &str = "user";
 
 /// A job's weight.
 const WEIGHT: &str = "cpu.weight";
@@ -83,14 +83,14 @@ impl JobFolders {
     /// kernel does not count it.
     #[must_use]
     pub fn all_waited(&self) -> Option<u64> {
-        live::all_waited(&self.tasks)
+        live::full_pressure(&self.tasks)
     }
 
     /// The time so far in which at least one task of the step waited for a CPU, in microseconds. Nothing where the kernel
     /// does not count it.
     #[must_use]
     pub fn waited(&self) -> Option<u64> {
-        live::waited(&self.tasks)
+        live::some_pressure(&self.tasks)
     }
 
     /// The CPU time of all tasks of the step so far, in microseconds.
@@ -98,7 +98,7 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]
     pub fn used(&self) -> Result<u64, FenceError> {
-        live::used(&self.tasks)
+        live::cpu_time(&self.tasks)
     }
 }
 

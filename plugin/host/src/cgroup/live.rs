@@ -76,12 +76,12 @@ impl Waiting {
 }
 
 /// The time in which at least one thread of this cgroup waited for a CPU. Nothing where the kernel does not count it (`psi=0`).
-pub(super) fn waited(cgroup: &Folder) -> Option<u64> {
+pub(super) fn some_pressure(cgroup: &Folder) -> Option<u64> {
     pressure(&cgroup.read("cpu.pressure").ok()?, "some ", "total=")
 }
 
 /// The CPU time of all threads of this cgroup, also of those that have ended.
-pub(super) fn used(cgroup: &Folder) -> Result<u64, FenceError> {
+pub(super) fn cpu_time(cgroup: &Folder) -> Result<u64, FenceError> {
     const FILE: &str = "cpu.stat";
     let used = usage(&cgroup.read(FILE)?);
     used.ok_or_else(|| FenceError::Place(format!("{} has no usage_usec", cgroup.file(FILE))))
@@ -89,7 +89,7 @@ pub(super) fn used(cgroup: &Folder) -> Result<u64, FenceError> {
 
 /// The time in which threads of this cgroup wanted a CPU and none of them had one. Nothing where the kernel does not count it
 /// (before Linux 5.13, or `psi=0`).
-pub(super) fn all_waited(cgroup: &Folder) -> Option<u64> {
+pub(super) fn full_pressure(cgroup: &Folder) -> Option<u64> {
     pressure(&cgroup.read("cpu.pressure").ok()?, "full ", "total=")
 }
 
@@ -112,11 +112,10 @@ fn usage(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::super::fake;
     use super::*;
+    use std::fs;
+    use std::path::Path;
 
     fn job(dir: &Path, name: &str, populated: u8, pressure: &str) {
         let job = dir.join(name);
@@ -181,12 +180,6 @@ mod tests {
             assert_eq!(waiting(dir.path()), unknown, "{text}");
         }
     }
-}
-
-#[cfg(test)]
-mod pressure_tests {
-    use super::super::fake;
-    use super::*;
 
     #[test]
     fn the_kernels_lines() {
@@ -205,15 +198,18 @@ mod pressure_tests {
     fn a_kernel_that_does_not_count_gives_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let cgroup = fake::open(dir.path());
-        assert_eq!(waited(&cgroup), None);
-        assert!(used(&cgroup).is_err());
+        assert_eq!(some_pressure(&cgroup), None);
+        assert!(cpu_time(&cgroup).is_err());
         let put = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
         put("cpu.pressure", "some avg10=0.00 total=4711\n");
         put("cpu.stat", "usage_usec 99\n");
-        assert_eq!((waited(&cgroup), all_waited(&cgroup)), (Some(4711), None));
-        assert_eq!(used(&cgroup).unwrap(), 99);
+        assert_eq!(
+            (some_pressure(&cgroup), full_pressure(&cgroup)),
+            (Some(4711), None)
+        );
+        assert_eq!(cpu_time(&cgroup).unwrap(), 99);
         put("cpu.stat", "nr_periods 0\n");
-        let why = used(&cgroup).unwrap_err().to_string();
+        let why = cpu_time(&cgroup).unwrap_err().to_string();
         assert!(why.ends_with("/cpu.stat has no usage_usec"), "{why}");
     }
 }

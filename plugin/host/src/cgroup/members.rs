@@ -1,6 +1,6 @@
 //! The processes and threads of a cgroup and of those below it, which a user of Slurm 22.05 can make there.
 //! In: a folder. Out: numbers, as many as are looked at in reasonable time.
-//! It also says which of them is a slurmstepd.
+//! [`is_slurmstepd`] says whether one of them is a slurmstepd.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ pub fn processes(folder: &Folder) -> Vec<pid_t> {
 
 /// Those of the folder itself.
 #[must_use]
-pub fn processes_in(folder: &Folder) -> Vec<pid_t> {
+fn processes_in(folder: &Folder) -> Vec<pid_t> {
     let text = folder.read("cgroup.procs").unwrap_or_default();
     let all = text.lines().filter_map(|line| line.parse::<pid_t>().ok());
     // 0 is a process of another namespace.
@@ -102,6 +102,7 @@ fn is_its_program(process: pid_t) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake::{end, program, program_named};
     use super::*;
 
     #[test]
@@ -116,12 +117,6 @@ mod tests {
         assert!(!other.lives(), "it is no thread of init's");
         assert!(threads(&[pid_t::MAX]).is_empty());
     }
-}
-
-#[cfg(test)]
-mod stepds_tests {
-    use super::super::fake::{end, program, program_named};
-    use super::*;
 
     /// A copy of a program with the name of slurmstepd, as root, alone and beside its parent.
     #[test]

@@ -207,7 +207,7 @@ const PASS: u16 = 1;
 const ALL: u16 = 7;
 
 /// Lets the user pass, and the folder's group and all others not.
-pub(super) fn let_pass(path: &Path, uid: u32) -> io::Result<()> {
+fn let_pass(path: &Path, uid: u32) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let name = c"system.posix_acl_access";
     let list = list(uid);

@@ -69,14 +69,14 @@ impl Session<'_> {
 }
 
 /// Its name in the state directory.
-pub const NAME: &str = "topology";
-const MODE: u32 = 0o644;
+pub const TOPOLOGY_FILE: &str = "topology";
+const TOPOLOGY_MODE: u32 = 0o644;
 /// The most rewrites of the file while the ledger keeps changing.
 const MOST_TURNS: u32 = 100;
 
 /// The lines for a node whose bound steps use these CPUs.
 #[must_use]
-pub fn public_text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) -> String {
+pub fn topology_text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) -> String {
     let topology = machine.topology_string(kind);
     let in_use = machine.topology_in_use(kind, used);
     let sockets = machine.sockets(kind).len();
@@ -96,7 +96,7 @@ pub const UNKNOWN: &str = "m_topology=NONE\nm_topology_inuse=NONE\n";
 ///
 /// # Errors
 /// [`LedgerError`]; the file then is older than the ledger.
-pub fn publish(
+pub fn write_topology(
     ledger: &Ledger,
     dir: &StateDir,
     machine: &Machine,
@@ -113,9 +113,13 @@ pub fn publish(
         let mut used = CpuSet::new();
         bound().for_each(|entry| used.insert_all(&entry.cpus));
         let steps = bound().filter(|entry| entry.cpuset.is_none());
-        let text = public_text(machine, kind, &used, steps.count());
-        atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
-            .map_err(|failed| ledger.failed("writing the public file beside it", failed.why))?;
+        let text = topology_text(machine, kind, &used, steps.count());
+        atomic_file::replace(
+            &dir.path().join(TOPOLOGY_FILE),
+            text.as_bytes(),
+            TOPOLOGY_MODE,
+        )
+        .map_err(|failed| ledger.failed("writing the public file beside it", failed.why))?;
         drop(turn);
         if ledger.read()?.entries() == session.entries() {
             break;

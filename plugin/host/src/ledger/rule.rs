@@ -181,11 +181,11 @@ const MOST: usize = 8;
 
 /// Each layer has some of the CPUs of the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Layers(Vec<CpuSet>);
+struct Layers(Vec<CpuSet>);
 
 impl Layers {
     /// One more has these CPUs.
-    pub(super) fn add(&mut self, cpus: &CpuSet) {
+    fn add(&mut self, cpus: &CpuSet) {
         let mut rest = cpus.clone();
         for layer in &mut self.0 {
             let again = layer.intersection(&rest);
@@ -198,7 +198,7 @@ impl Layers {
     }
 
     /// Somebody has these CPUs who may be among the others.
-    pub(super) fn widen(&mut self, cpus: &CpuSet) {
+    fn widen(&mut self, cpus: &CpuSet) {
         match self.0.first_mut() {
             Some(layer) => layer.insert_all(cpus),
             None => self.0.push(cpus.clone()),
@@ -206,7 +206,7 @@ impl Layers {
     }
 
     /// The CPUs that anybody has, and the further sets.
-    pub(super) fn sets(self) -> (CpuSet, Vec<CpuSet>) {
+    fn sets(self) -> (CpuSet, Vec<CpuSet>) {
         let mut sets = self.0.into_iter();
         (sets.next().unwrap_or_default(), sets.collect())
     }
@@ -347,11 +347,6 @@ mod tests {
         assert_eq!(sets(others.now()), running);
         assert_eq!(sets(others.all_suspended()), ("0".into(), "0-6".into()));
     }
-}
-
-#[cfg(test)]
-mod layers_tests {
-    use super::*;
 
     #[test]
     fn each_layer_has_the_cpus_of_one_more() {

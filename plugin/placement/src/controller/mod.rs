@@ -1,7 +1,7 @@
-//! Decisions that slurmctld makes before a node is involved: here which tasks of a step run on which node (the first
-//! level of `-m`), and how many there are where `-c` is given and `-n` is not; in [`select`], the cores. In: how many
-//! tasks each node has room for, and how many there are. Out: the tasks of each node, and the nodes in task order.
-//! Pure; nothing is stored for each task, so a million tasks cost no memory. Source: `_init_task_layout`,
+//! Decisions that slurmctld makes before a node is involved. This file: which tasks of a step run on which node (the
+//! first level of `-m`), and how many there are where `-c` is given and `-n` is not; [`select`]: the cores. In: how
+//! many tasks each node has room for, and how many there are. Out: the tasks of each node, and the nodes in task
+//! order. Pure; nothing is stored for each task, so a million tasks cost no memory. Source: `_init_task_layout`,
 //! `_task_layout_block`, `_task_layout_cyclic`, `_task_layout_plane` and `_task_layout_hostfile` of slurmctld.
 
 pub mod select;

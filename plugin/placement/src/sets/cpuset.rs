@@ -138,7 +138,7 @@ impl CpuSet {
     }
 
     /// Adds the CPUs of a word.
-    pub(crate) fn insert_word(&mut self, number: usize, bits: u64) {
+    fn insert_word(&mut self, number: usize, bits: u64) {
         match &mut self.0 {
             _ if bits == 0 => {}
             Words::One { at, word } if *word == 0 || *at == number => {

@@ -1,6 +1,7 @@
-//! The meaning of the values of srun's options; here those of `-B SOCKETS[:CORES[:THREADS]]`, as
-//! `verify_socket_core_thread_count` reads it, and of `--hint`, each of whose words sets other options (`verify_hint`).
-//! In: the option's text. Out: the least numbers and how many fields were written; the options that the words set.
+//! The meaning of the values of srun's options. This file has `-B SOCKETS[:CORES[:THREADS]]`, as
+//! `verify_socket_core_thread_count` reads it, and `--hint`, each of whose words sets other options (`verify_hint`);
+//! the files below it have the longer ones. In: the option's text. Out: the least numbers and how many fields were
+//! written; the options that the words set.
 
 mod bind;
 mod distribution;

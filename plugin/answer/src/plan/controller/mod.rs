@@ -1,7 +1,6 @@
-//! slurmctld's answer to the line: the job's nodes with their cores, and the step's. It is asked only
-//! where no option says what the step owns.
-//!
-//! A job without a step: its nodes and cores, and the first of its nodes, on which a batch script runs.
+//! slurmctld's answer to the line: the job's nodes with their cores, and the step's. It is asked only where no option
+//! says what the step owns. For a job without a step it gives the nodes and cores, and the first of the nodes, on
+//! which a batch script runs.
 
 mod cluster;
 mod nodes;

@@ -116,7 +116,7 @@ impl Free {
     }
 
     /// The hardware threads of the core at a position.
-    pub(super) fn threads_of(&self, core: usize) -> usize {
+    fn threads_of(&self, core: usize) -> usize {
         self.cores.get(core).map_or(0, |core| core.pus.len())
     }
 
