@@ -23,10 +23,23 @@ use crate::slurmd::{announce, complaints, cpuset, key, pool};
 /// Launches ask for no more than one discovery in this time.
 const BETWEEN_DISCOVERIES: Duration = Duration::from_secs(60);
 
+/// A stack that is large enough to read the machine file of the largest host.
+const STACK: usize = 1 << 20;
+/// The time that slurmd's end waits for the thread.
+const END: Duration = Duration::from_secs(1);
+/// The time between two looks.
+const BETWEEN_ENDS: Duration = Duration::from_millis(2);
+
 /// The file that `berth reload` makes.
 static RELOAD: RwLock<Option<CString>> = RwLock::new(None);
 
-/// slurmd starts, and reads everything now.
+/// Whether the thread runs now, and whether it has run. Only hooks start it, when slurmd has become a daemon: a process
+/// that slurmd forks before has neither.
+static RUNS: AtomicBool = AtomicBool::new(false);
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+/// slurmd starts and reads everything, so an earlier `berth reload` is done.
 pub(crate) fn begin(node_name: &str) {
     let path = state_dir(node_name).ok().map(|dir| dir.reload_path());
     // It is rarely there.
@@ -92,18 +105,6 @@ fn work() {
         announce::again();
     }
 }
-
-/// A stack that is large enough to read the machine file of the largest host.
-const STACK: usize = 1 << 20;
-/// slurmd's end waits for the thread's for so long, and looks so often.
-const END: Duration = Duration::from_secs(1);
-const BETWEEN_ENDS: Duration = Duration::from_millis(2);
-
-/// Whether the thread runs now, and whether it has run. Only hooks start it, when slurmd has become a daemon: a process
-/// that slurmd forks before has neither.
-static RUNS: AtomicBool = AtomicBool::new(false);
-static HAS_RUN: AtomicBool = AtomicBool::new(false);
-static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
 /// has not.

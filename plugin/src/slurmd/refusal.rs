@@ -12,15 +12,48 @@ use crate::slurmd::{discovery, near};
 use crate::step::convert;
 use crate::step::own_options::{self, Own};
 
-/// The launch hook must not take long, so it looks at the step's first nodes and at those right
-/// before its own, among so many nodes of the job, and plans so many unlike shares.
+/// The step's first nodes that are looked at: the launch hook must not take long.
 const FIRST: usize = 64;
+/// The nodes right before its own that are looked at.
 const RIGHT_BEFORE: usize = 8;
+/// The job's nodes among which both are sought.
 const MOST_NODES: u32 = 4096;
+/// The unlike shares that are planned.
 const MOST_SHARES: usize = 4;
 /// The longest list for which that is done, in bytes. A user may send megabytes, and each plan reads
 /// them again; every node then sends its text.
 const MOST_LIST: usize = 4 << 10;
+
+/// Why a launch is not planned.
+pub(crate) enum NotPlanned {
+    /// We leave the step alone: off, or a record that cannot be trusted.
+    FallBack(String),
+    /// The step must not run as requested.
+    Refused(RefusalKind, String),
+}
+
+impl NotPlanned {
+    /// A request that cannot be read, or must not be served.
+    pub(crate) fn refused(why: impl ToString) -> Self {
+        Self::Refused(RefusalKind::Bind, why.to_string())
+    }
+}
+
+impl From<Refusal> for NotPlanned {
+    fn from(why: Refusal) -> Self {
+        let text = match why.lacks_tree() && discovery::is_unfinished() {
+            true => "the request needs to know the node's objects, and the node is still being discovered; try again".into(),
+            false => why.to_string(),
+        };
+        Self::Refused(why.kind(), text)
+    }
+}
+
+impl From<slurm_sys::Error> for NotPlanned {
+    fn from(why: slurm_sys::Error) -> Self {
+        Self::FallBack(why.to_string())
+    }
+}
 
 /// A node's part of the step.
 pub(crate) struct Share {
@@ -105,35 +138,4 @@ pub(crate) fn slurm_code(kind: RefusalKind, layout: &Layout) -> c_int {
         RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
     };
     code as c_int
-}
-
-/// Why a launch is not planned.
-pub(crate) enum NotPlanned {
-    /// We leave the step alone: off, or a record that cannot be trusted.
-    FallBack(String),
-    /// The step must not run as requested.
-    Refused(RefusalKind, String),
-}
-
-impl NotPlanned {
-    /// A request that cannot be read, or must not be served.
-    pub(crate) fn refused(why: impl ToString) -> Self {
-        Self::Refused(RefusalKind::Bind, why.to_string())
-    }
-}
-
-impl From<Refusal> for NotPlanned {
-    fn from(why: Refusal) -> Self {
-        let text = match why.lacks_tree() && discovery::is_unfinished() {
-            true => "the request needs to know the node's objects, and the node is still being discovered; try again".into(),
-            false => why.to_string(),
-        };
-        Self::Refused(why.kind(), text)
-    }
-}
-
-impl From<slurm_sys::Error> for NotPlanned {
-    fn from(why: slurm_sys::Error) -> Self {
-        Self::FallBack(why.to_string())
-    }
 }
