@@ -90,6 +90,19 @@ fn fifteen_tasks_on_fifteen_threads() {
     );
 }
 
+/// A round takes a wide core once: the socket with fewer tasks gets the last one, not the other one whose limit is raised.
+#[test]
+fn a_limit_is_exceeded_evenly_where_tasks_share_wide_cores() {
+    let sockets = "4,20,24,28 1,5,9,21 | 2,6,14,18,26,30 3,19";
+    for order in ["cyclic:block", "block:cyclic", "block:block"] {
+        let request = format!("-n14 -m {order} --cpu-bind=cores --ntasks-per-socket=2");
+        let masks = served(sockets, &request).masks;
+        let first = CpuSet::from_list("1,4-5,9,20-21,24,28").unwrap();
+        let count = masks.iter().filter(|mask| mask.intersects(&first)).count();
+        assert_eq!(count, 7, "{order}: {masks:?}");
+    }
+}
+
 /// Slurm resets `CPUs=15` of such a machine, which is no product of its counts, to the number of cores: that
 /// says nothing of the threads that a core has.
 #[test]

@@ -71,6 +71,8 @@ struct Spread {
     shares_cores: Option<u32>,
     /// Complete tasks when all hardware threads were free.
     before: u32,
+    /// Complete tasks when the round began.
+    round: u32,
 }
 
 /// A number for each of the two limits on tasks.
@@ -109,6 +111,11 @@ impl Counters {
         if let Some(spread) = &mut self.spread {
             let left = walk.tasks - placed.count();
             let held_back = std::mem::take(&mut spread.held_back);
+            let has_placed = placed.count() > std::mem::replace(&mut spread.round, placed.count());
+            if spread.raised.socket > 0 && spread.shares_cores.is_some() && has_placed {
+                // A round takes a wide core once. Sockets with fewer tasks go on with theirs before a full one gets more.
+                return true;
+            }
             // Each full object gets this number more, if all have the room.
             let raise = |full: usize| (left / full.max(1) as u32).max(1);
             let full = |counts: &[Count], limit: Option<u32>, raised: u32| {
