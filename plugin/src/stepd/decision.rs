@@ -123,7 +123,11 @@ fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Option<LedgerEntry>
     let entry = owner.locked(|session| inside_job(owner, session, (handover, cpuset)));
     entry.unwrap_or_else(|why| {
         let step = owner.key;
-        log::error!("step={}.{}: {why}; {OUTSIDE}", step.job, step.step);
+        log::error!(
+            "step={}.{}: {why}; it may run outside of its job's cpuset",
+            step.job,
+            step.step
+        );
         add_note(handover, Some(OUTSIDE.into()));
         None
     })
