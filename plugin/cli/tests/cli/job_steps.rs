@@ -171,47 +171,49 @@ fn a_value_of_one_branch_is_not_known_behind_it() {
     assert_eq!(steps(&done)[4..], expected, "{}", done.stderr);
 }
 
+const UNKNOWN: &str = "not-planned --ntasks has a value that only the job knows";
+const TWO: &str = "planned 0-1 2-3";
+
 /// What runs several times, later or perhaps not at all.
+const CASES: [(&str, &[&str]); 12] = [
+    (
+        "A=1\ntest -d /scratch &&\n  A=4\nsrun -c2 -n$A ./a",
+        &[UNKNOWN],
+    ),
+    (
+        "B=1\ntest -d /scratch || B=2 && srun -c2 -n$B ./b",
+        &[UNKNOWN],
+    ),
+    ("C=2 && srun -c2 -n$C ./c", &[TWO]),
+    (
+        "D=1\nfor i in 1 2; do srun -c2 -n$D ./d; D=2; srun -c2 -n$D ./d; done",
+        &[UNKNOWN, TWO],
+    ),
+    (
+        "E=2\nfor E in 1 2; do srun -c2 -n$E ./e; done\nsrun -c2 -n$E ./e",
+        &[UNKNOWN, UNKNOWN],
+    ),
+    ("F=2\nread -r F\nsrun -c2 -n$F ./f", &[UNKNOWN]),
+    (
+        "G=4\nrun() {\n  srun -c2 -n$G ./g\n}\nG=2\nrun\nsrun -c2 -n$G ./g",
+        &[UNKNOWN, TWO],
+    ),
+    (
+        "function set_h { H=2; }\nH=1\nset_h\nsrun -c2 -n$H ./h",
+        &[UNKNOWN],
+    ),
+    ("I=$(nproc)\nI+=2\nsrun -c2 -n$I ./i", &[UNKNOWN]),
+    (
+        "if true; then SLURM_NTASKS=1; fi\nsrun -c2 -n$SLURM_NTASKS ./j",
+        &[UNKNOWN],
+    ),
+    ("K=2\nwhile true; do srun -c2 -n$K ./k; break; done", &[TWO]),
+    ("M=2\nrun() { srun -c2 -n$M ./m; }\nrun", &[TWO]),
+];
+
 #[test]
 fn values_of_loops_functions_and_conditions() {
-    const UNKNOWN: &str = "not-planned --ntasks has a value that only the job knows";
-    const TWO: &str = "planned 0-1 2-3";
-    let cases = [
-        (
-            "A=1\ntest -d /scratch &&\n  A=4\nsrun -c2 -n$A ./a",
-            &[UNKNOWN][..],
-        ),
-        (
-            "B=1\ntest -d /scratch || B=2 && srun -c2 -n$B ./b",
-            &[UNKNOWN],
-        ),
-        ("C=2 && srun -c2 -n$C ./c", &[TWO]),
-        (
-            "D=1\nfor i in 1 2; do srun -c2 -n$D ./d; D=2; srun -c2 -n$D ./d; done",
-            &[UNKNOWN, TWO],
-        ),
-        (
-            "E=2\nfor E in 1 2; do srun -c2 -n$E ./e; done\nsrun -c2 -n$E ./e",
-            &[UNKNOWN, UNKNOWN],
-        ),
-        ("F=2\nread -r F\nsrun -c2 -n$F ./f", &[UNKNOWN]),
-        (
-            "G=4\nrun() {\n  srun -c2 -n$G ./g\n}\nG=2\nrun\nsrun -c2 -n$G ./g",
-            &[UNKNOWN, TWO],
-        ),
-        (
-            "function set_h { H=2; }\nH=1\nset_h\nsrun -c2 -n$H ./h",
-            &[UNKNOWN],
-        ),
-        ("I=$(nproc)\nI+=2\nsrun -c2 -n$I ./i", &[UNKNOWN]),
-        (
-            "if true; then SLURM_NTASKS=1; fi\nsrun -c2 -n$SLURM_NTASKS ./j",
-            &[UNKNOWN],
-        ),
-        ("K=2\nwhile true; do srun -c2 -n$K ./k; break; done", &[TWO]),
-        ("M=2\nrun() { srun -c2 -n$M ./m; }\nrun", &[TWO]),
-    ];
-    let script: String = cases
+    let script: String = CASES
         .iter()
         .map(|(script, _)| format!("{script}\n"))
         .collect();
@@ -223,7 +225,7 @@ fn values_of_loops_functions_and_conditions() {
         .filter_map(|step| step.split_once(' '))
         .collect();
     let found: Vec<_> = found.into_iter().map(|(_, answer)| answer).collect();
-    let expected: Vec<_> = cases
+    let expected: Vec<_> = CASES
         .iter()
         .flat_map(|(_, steps)| *steps)
         .copied()
