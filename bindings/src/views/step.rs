@@ -320,7 +320,7 @@ impl<'a> StepRecord<'a> {
     }
 }
 
-/// What Slurm reads of a cpu_set_t: glibc's fixed 1024 CPUs.
+/// The bytes that Slurm reads of a `cpu_set_t`: glibc's fixed 1024 CPUs.
 const CPU_SET_BYTES: usize = 128;
 
 /// Allocates a block by Slurm's allocator, and writes `words` into it in the form that this release line expects.

@@ -30,8 +30,10 @@ const READERS: [&str; 5] = ["getopts", "let", "mapfile", "read", "readarray"];
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
-    /// The variables that are unknown where a block begins.
-    unknown_in: BTreeMap<usize, BTreeSet<String>>,
+    /// The variables that are unknown where a loop begins, by its block.
+    of_loops: BTreeMap<usize, BTreeSet<String>>,
+    /// The variables that are set more than once, so that a function's body may meet any of their values.
+    set_again: BTreeSet<String>,
     /// The variables that functions set.
     of_functions: BTreeSet<String>,
     /// The blocks around the current command, the outermost first.
@@ -53,40 +55,37 @@ impl Blocks {
             blocks: found.blocks.clone(),
             ..Self::default()
         };
-        let (mut once, mut again) = (BTreeSet::new(), BTreeSet::new());
+        let mut once = BTreeSet::new();
         for simple in &found.commands {
             for name in names_set(simple) {
                 blocks.sets(simple.block, &name);
                 if !once.insert(name.clone()) {
-                    again.insert(name);
+                    blocks.set_again.insert(name);
                 }
             }
         }
         for (block, one) in found.blocks.iter().enumerate() {
-            let unknown = match (one.runs, &one.variable) {
-                (Runs::Called, _) => again.clone(),
-                (_, variable) => variable.iter().cloned().collect(),
-            };
-            blocks.unknown_in.entry(block).or_default().extend(unknown);
+            if let Some(variable) = &one.variable {
+                blocks.set_in_loop(block, variable);
+            }
         }
         blocks
+    }
+
+    fn set_in_loop(&mut self, block: usize, name: &str) {
+        self.of_loops.entry(block).or_default().insert(name.into());
     }
 
     /// A command in this block sets a variable.
     fn sets(&mut self, mut block: usize, name: &str) {
         while let Some(one) = self.blocks.get(block).filter(|_| block != 0) {
-            match one.runs {
-                Runs::Again => {
-                    _ = self
-                        .unknown_in
-                        .entry(block)
-                        .or_default()
-                        .insert(name.into())
-                }
+            let (runs, around) = (one.runs, one.around);
+            match runs {
+                Runs::Again => self.set_in_loop(block, name),
                 Runs::Called => _ = self.of_functions.insert(name.into()),
                 Runs::Once => {}
             }
-            block = one.around;
+            block = around;
         }
     }
 
@@ -106,16 +105,21 @@ impl Blocks {
             }
             left.set
                 .into_iter()
-                .for_each(|name| self.is_unknown(name, variables));
+                .for_each(|name| self.forget(name, variables));
         }
         for block in entered.into_iter().rev() {
-            let unknown = self.unknown_in.get(&block).into_iter().flatten();
+            let one = self.blocks.get(block);
+            let unknown = match one.map(|one| one.runs) {
+                Some(Runs::Called) => Some(&self.set_again),
+                _ => self.of_loops.get(&block),
+            };
+            let unknown = unknown.into_iter().flatten();
             let before = unknown.map(|name| {
                 let before = variables.insert(name.clone(), Variable::unknown(name));
                 (name.clone(), before)
             });
             let before = before.collect();
-            let variable = self.blocks.get(block).and_then(|one| one.variable.clone());
+            let variable = one.and_then(|one| one.variable.clone());
             self.around.push(Entered {
                 block,
                 set: variable.into_iter().collect(),
@@ -129,13 +133,14 @@ impl Blocks {
         let is_reader = first(simple).is_some_and(|word| READERS.contains(&word));
         for name in names_set(simple) {
             match is_reader || self.of_functions.contains(&name) {
-                true => self.is_unknown(name, variables),
+                true => self.forget(name, variables),
                 false => self.set(name),
             }
         }
     }
 
-    fn is_unknown(&mut self, name: String, variables: &mut Variables) {
+    /// The variable is unknown from here on.
+    fn forget(&mut self, name: String, variables: &mut Variables) {
         variables.insert(name.clone(), Variable::unknown(&name));
         self.set(name);
     }

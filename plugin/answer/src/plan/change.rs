@@ -88,7 +88,10 @@ pub(crate) fn changes(of: Answered<'_>) -> Vec<Change> {
         };
         let holds = |effect: &&Effect| has_effect(**effect, on, now, &then);
         if let Some(effect) = effects.iter().find(holds) {
-            let options: Vec<_> = added.iter().map(spelled).collect();
+            let options: Vec<_> = added
+                .iter()
+                .map(|(name, value)| spelled(name, value.as_deref()))
+                .collect();
             found.push(Change {
                 options: options.join(" "),
                 effect: *effect,
@@ -116,8 +119,8 @@ pub(crate) fn shared(of: Answered<'_>) -> Option<String> {
 }
 
 /// The option as it is typed.
-fn spelled((name, value): &Added) -> String {
-    match (*name, value) {
+fn spelled(name: &str, value: Option<&str>) -> String {
+    match (name, value) {
         ("distribution", Some(value)) => format!("-m {value}"),
         ("cpus-per-task", Some(value)) => format!("-c {value}"),
         ("ntasks", Some(value)) => format!("-n {value}"),

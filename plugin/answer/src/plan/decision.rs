@@ -264,7 +264,7 @@ pub(super) fn order(
     ))
 }
 
-/// What an order has led to, as far as the tasks' sockets show it.
+/// The effect of a task order in words, as far as the tasks' sockets show it.
 fn means(order: Order, sockets: &[String]) -> &'static str {
     let changes = sockets.windows(2).filter(|two| two[0] != two[1]).count();
     let mut different = sockets.to_vec();

@@ -77,14 +77,18 @@ pub(super) fn job(id: u32) -> Result<Vec<OnNode>, String> {
     let by = Deadline::new();
     let found = jobs(&id.to_string(), &by)?;
     let job = found.into_iter().find(|job| job.id == id);
-    let nodes: Vec<_> = job.iter().flat_map(Job::hosts).map(on_node).collect();
+    let nodes: Vec<_> = job
+        .iter()
+        .flat_map(Job::hosts)
+        .map(|(name, part)| on_node(name, part))
+        .collect();
     match nodes.is_empty() {
         true => Err(format!("scontrol names no cores of job {id}")),
         false => Ok(nodes),
     }
 }
 
-fn on_node((name, part): (String, &Part)) -> OnNode {
+fn on_node(name: String, part: &Part) -> OnNode {
     OnNode {
         name,
         cpus: part.cpus(),

@@ -252,10 +252,10 @@ pub(super) fn none(case: &Case<'_>) -> Option<Finding> {
 /// Options with which the user places the ranks.
 const PLACEMENT: &str = "map-by bind-to rank-by cpus-per-rank cpus-per-proc rankfile rf cpu-set";
 
-/// What only Open MPI has.
+/// Words in names of modules and paths that only Open MPI has.
 const OPEN: &str = "openmpi open-mpi ompi hpcx prte";
 
-/// What only other libraries have.
+/// Words in names of modules and paths that only other MPI libraries have.
 const OTHER: &str = "impi intel-mpi intelmpi intel_mpi i_mpi mpich mvapich psmpi parastation mpiexec.hydra oneapi \
                      platform_mpi intel";
 

@@ -23,7 +23,7 @@ fn amount(binding: &Binding) -> Option<u32> {
     }
 }
 
-/// What the submitting command itself refuses, by its own function.
+/// A `--binding` that the submitting command refuses: its own function says so.
 pub(super) fn binding_never_fits(case: &Case<'_>) -> Option<Finding> {
     case.command.option("binding")?;
     let binding: Binding = case.own("binding")?;
@@ -55,7 +55,7 @@ pub(super) fn binding_never_fits(case: &Case<'_>) -> Option<Finding> {
     Some(finding.or(threads).or(case.set(&[format!("-c{each}")])))
 }
 
-/// What the submitting command knows: its words, and its variables.
+/// The refusal of the submitting command, which knows its words and its variables.
 fn submitted<T>(
     case: &Case<'_>,
     refusal: impl FnOnce(&Words, &dyn Fn(&str) -> Option<String>) -> Option<T>,
