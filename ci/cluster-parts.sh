@@ -98,8 +98,10 @@ write_configuration() {
         "SlurmdPidFile=$dir/run/slurmd-%n.pid"
         "SlurmctldLogFile=$dir/log/slurmctld.log"
         "SlurmdLogFile=$dir/log/slurmd-%n.log"
-        # A batch job would wait up to three seconds to be looked at together with others.
-        "SchedulerParameters=batch_sched_delay=0"
+        # A batch job would wait up to three seconds to be looked at together with others, a job of several components
+        # for half a minute, and the end of a cancelled job as long.
+        "SchedulerParameters=batch_sched_delay=0,bf_hetjob_immediate,bf_interval=1,sched_interval=1"
+        "KillWait=2"
         # No mailer is needed here; a missing one is an error line in every log.
         "MailProg=/bin/true"
     )

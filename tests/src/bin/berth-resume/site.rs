@@ -84,6 +84,8 @@ impl Site {
             .example("cgroup")
             .file(&high)
             .set("Include high.conf")
+            // Slurm's own default: a cancelled job ends by itself long before.
+            .set("KillWait=30")
             .plugstack(Some(""))
             .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:1 PriorityTier=1")
             .set("SlurmdDebug=debug");
