@@ -188,7 +188,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .as_ref()
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
-        pool_cpus: pool::most(node, settings.pool_reserve),
+        pool_cpus: pool::most_threads(node, settings.pool_reserve),
         cpu_threads: pool::threads_of_cpu(node),
         confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),

@@ -197,7 +197,7 @@ fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) 
     let wish: Option<PoolWish> = option(batch, Own::Pool).ok().flatten();
     let cred = batch.cred().ok()?;
     let index = cred.node_index(node_name).ok()?;
-    pool::of((&cred, index), here, wish)
+    pool::pool_of_job((&cred, index), here, wish)
 }
 
 fn write_cpu_bind(

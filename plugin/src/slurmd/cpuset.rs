@@ -50,7 +50,7 @@ pub(crate) fn of_step(
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    wanted((requested, size), (&cred, index), launch.is_debugged())
+    cpuset_of((requested, size), (&cred, index), launch.is_debugged())
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -76,7 +76,7 @@ pub(crate) fn of_batch(
     }
     let cred = batch.cred().map_err(|why| why.to_string())?;
     let index = cred.node_index(node_name).map_err(|why| why.to_string())?;
-    Ok((wanted((requested, size), (&cred, index), false)?, None))
+    Ok((cpuset_of((requested, size), (&cred, index), false)?, None))
 }
 
 /// The words of the option's text; it can be read as a request.
@@ -108,16 +108,16 @@ fn may_have_default() -> bool {
 }
 
 /// The cpuset of a step whose job requests one, or whose partition does.
-fn wanted(
+fn cpuset_of(
     requested: (Option<Words>, Size),
     (cred, index): (&Credential<'_>, u32),
     is_debugged: bool,
 ) -> Result<Option<CpusetOfStep>, String> {
     let site = FILE.in_force();
-    let Some(held) = request(requested, cred, site.as_deref())? else {
+    let Some(held) = effective_request(requested, cred, site.as_deref())? else {
         return Ok(None);
     };
-    let Some(cpuset) = of_request(&held.request, cred, held.is_count_written)? else {
+    let Some(cpuset) = step_cpuset(&held.request, cred, held.is_count_written)? else {
         return Ok(None);
     };
     let text = |why: slurm_sys::Error| why.to_string();
@@ -136,7 +136,7 @@ fn wanted(
 }
 
 /// The cpuset that a request leads to; none for `CPUSET_TYPE=none`.
-fn of_request(
+fn step_cpuset(
     request: &CpusetRequest,
     cred: &Credential<'_>,
     is_count_written: bool,
@@ -178,7 +178,7 @@ struct EffectiveRequest {
 }
 
 /// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
-fn request(
+fn effective_request(
     (requested, size): (Option<Words>, Size),
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
@@ -243,7 +243,7 @@ pub(crate) static FILE: SiteFile<SiteCpusets> = SiteFile::new(
 );
 
 /// Reads the file and puts it in force. It may take long, because the names of its users can lie on another machine too.
-pub(crate) fn read(node_name: &str) {
+pub(crate) fn read_site_file(node_name: &str) {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         uid: &|name| {

@@ -111,7 +111,7 @@ fn plan_step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
-    let (share, uid) = owner(launch, index, node_id)?;
+    let (share, uid) = share_of_node(launch, index, node_id)?;
     let id = launch.step_id();
     let identity = StepIdentity {
         node_name: &node_name,
@@ -171,7 +171,7 @@ fn pool_of(
     wish: Option<PoolWish>,
 ) -> Option<InPool> {
     let cred = launch.cred().ok()?;
-    pool::of((&cred, index), here, wish)
+    pool::pool_of_job((&cred, index), here, wish)
 }
 
 /// Takes the list of the step around it out of the message.
@@ -203,7 +203,7 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
 }
 
 /// What the step has of this node, and whose it is, by the credential.
-fn owner(
+fn share_of_node(
     launch: &LaunchRequest<'_>,
     index: u32,
     node_id: u32,

@@ -33,7 +33,7 @@ const DIVIDED: &str = "the tasks get this step's GPUs in PCI order, evenly divid
 
 /// What Slurm gave the step on the job's node with that place, for so many tasks. A credential without an
 /// answer gives nothing.
-pub(crate) fn devices(
+pub(crate) fn devices_of_step(
     near: Option<&Near>,
     launch: &LaunchRequest<'_>,
     (index, tasks): (u32, u32),
@@ -42,7 +42,7 @@ pub(crate) fn devices(
     let Some((near, cred)) = near.zip(launch.cred().ok()) else {
         return NearDevices::default();
     };
-    let given = of_node(&cred, index);
+    let given = gres_of_node(&cred, index);
     drop(cred);
     let gpus = given.gpus();
     let mut found = NearDevices {
@@ -54,7 +54,7 @@ pub(crate) fn devices(
         _ if near.what == What::Network => {}
         Gpus::NotCounted => {}
         Gpus::Known(mut gres) => {
-            match of_tasks(&gres, tasks, launch, slurm) {
+            match gpus_of_tasks(&gres, tasks, launch, slurm) {
                 Ok(of_tasks) => gres.tasks = of_tasks,
                 Err(_) if gres.step.len() < 2 => {}
                 Err(why) => {
@@ -141,7 +141,7 @@ pub(crate) enum Gpus {
 }
 
 /// What Slurm gave the step on the job's node with that place.
-pub(crate) fn of_node(cred: &Credential<'_>, index: u32) -> NodeGres {
+pub(crate) fn gres_of_node(cred: &Credential<'_>, index: u32) -> NodeGres {
     let step = cred.step_gres(index).map_err(|why| why.to_string());
     let has_gpus = step.as_ref().map_or(true, |all| all.iter().any(is_gpu));
     let job = match has_gpus {
@@ -218,7 +218,7 @@ impl NodeGres {
 ///
 /// # Errors
 /// What berth cannot read, as a text for the user.
-pub(crate) fn of_tasks(
+pub(crate) fn gpus_of_tasks(
     gres: &Gres,
     tasks: u32,
     launch: &LaunchRequest<'_>,

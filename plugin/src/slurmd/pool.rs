@@ -20,7 +20,7 @@ use crate::step::convert;
 use crate::step::handover::{InPool, Member};
 
 /// The job's place; none on a node without pools. If the credential cannot be read it is a normal job.
-pub(super) fn of(
+pub(super) fn pool_of_job(
     (cred, index): (&Credential<'_>, u32),
     (settings, node): (&Settings, &Node),
     wish: Option<PoolWish>,
@@ -28,7 +28,7 @@ pub(super) fn of(
     let site = FILE.in_force()?;
     let weights = site.weights()?;
     // The machine may have been found after slurmd's start.
-    count_as(node);
+    set_threads_of_cpu(node);
     let others = weights.others;
     let [partition, account, reservation, qos] = [
         cred.job_partition(),
@@ -51,7 +51,7 @@ pub(super) fn of(
         Some(Member {
             name: pool.name.clone(),
             limit: pool.cpus.saturating_mul(threads),
-            most: most(node, settings.pool_reserve),
+            most: most_threads(node, settings.pool_reserve),
             weight: weights.of_job(pool.weight, count.div_ceil(threads)),
             cpus,
             threads,
@@ -90,7 +90,7 @@ pub(crate) static FILE: SiteFile<SitePools> = SiteFile::new(
 );
 
 /// The CPUs that all pools of a node may own together: those of the node without the reserved cores.
-pub(crate) fn most(node: &Node, reserve: u32) -> u32 {
+pub(crate) fn most_threads(node: &Node, reserve: u32) -> u32 {
     let cpus = u32::try_from(node.table().len()).unwrap_or(u32::MAX);
     let cores = node.machine().map_or(cpus, |machine| {
         u32::try_from(machine.core_count()).unwrap_or(u32::MAX)
@@ -118,12 +118,12 @@ fn threads_here() -> u32 {
 }
 
 /// slurmd counts its node so, from now on.
-pub(crate) fn count_as(node: &Node) {
+pub(crate) fn set_threads_of_cpu(node: &Node) {
     THREADS_OF_CPU.store(threads_of_cpu(node), Ordering::Relaxed);
 }
 
 /// Reads the file and puts it in force.
-pub(crate) fn read(node_name: &str) {
+pub(crate) fn read_site_file(node_name: &str) {
     let machine = discovery::machine();
     let threads = machine.map(|machine| u32::try_from(machine.cpus().count()).unwrap_or(u32::MAX));
     let cpus = threads.map(|threads| threads / threads_here());
@@ -192,6 +192,9 @@ mod tests {
             [false, true].map(|counts| threads_of_cpu(&node(counts))),
             [1, 2]
         );
-        assert_eq!([false, true].map(|counts| most(&node(counts), 1)), [14, 14]);
+        assert_eq!(
+            [false, true].map(|counts| most_threads(&node(counts), 1)),
+            [14, 14]
+        );
     }
 }

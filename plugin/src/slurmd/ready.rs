@@ -64,9 +64,9 @@ fn begin(node_name: &str) {
 
 /// Reads the files of the site, whose pools count as slurmd does.
 fn site_files(node_name: &str, node: Option<&Node>) {
-    node.into_iter().for_each(pool::count_as);
-    cpuset::read(node_name);
-    pool::read(node_name);
+    node.into_iter().for_each(pool::set_threads_of_cpu);
+    cpuset::read_site_file(node_name);
+    pool::read_site_file(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again

@@ -97,8 +97,8 @@ fn work() {
     }
     if all {
         metrics::begin(&node_name);
-        cpuset::read(&node_name);
-        pool::read(&node_name);
+        cpuset::read_site_file(&node_name);
+        pool::read_site_file(&node_name);
         announce::again();
     }
     while complaints::are_news() {

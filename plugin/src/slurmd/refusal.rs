@@ -115,7 +115,7 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
             continue;
         }
         // The devices count only for a --near.
-        let given = near.then(|| near::of_node(&cred, index));
+        let given = near.then(|| near::gres_of_node(&cred, index));
         let what = (tasks, allocation.clone(), given);
         if !seen.contains(&what) {
             seen.push(what);

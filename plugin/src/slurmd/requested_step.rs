@@ -56,7 +56,7 @@ pub(super) fn read(
     let (mem_bind, memory_note) = memory::requested(launch, slurm.layout)?;
     request.mem_bind = mem_bind;
     request.reserved.clone_from(&settings.reserved);
-    let mut near = near::devices(request.near.as_ref(), launch, (index, tasks), slurm);
+    let mut near = near::devices_of_step(request.near.as_ref(), launch, (index, tasks), slurm);
     near.may_be_strict(request.near.as_ref())?;
     request.gres = near.gres.take();
     if let Some(cpuset) = &cpuset {

@@ -33,8 +33,8 @@ const BETWEEN_CPUSETS: Duration = Duration::from_millis(200);
 pub(super) const WAITS: &str = "the CPUs of this job's cpuset are used by others since the job was suspended; the step's \
                                 tasks run when the job has its CPUs";
 
-/// The owner of the step.
-pub(super) struct StepOwner<'a> {
+/// What of the step its decision needs beside the request.
+pub(super) struct StepContext<'a> {
     pub node_name: &'a str,
     pub dir: StateDir,
     pub key: StepKey,
@@ -68,14 +68,14 @@ pub(super) enum Failed {
 }
 
 /// One look at the ledger.
-enum Look {
+enum Attempt {
     Decided(Box<Decided>),
     Refused(Refusal),
     /// Others may leave what they have; then this pause is over.
     Wait(Duration),
 }
 
-impl<'a> StepOwner<'a> {
+impl<'a> StepContext<'a> {
     pub(super) fn of(
         record: &StepRecord<'_>,
         handover: &Handover,
@@ -114,7 +114,7 @@ impl<'a> StepOwner<'a> {
         work(&mut session).map_err(text)
     }
 
-    fn door(&self) -> Planner {
+    fn planner(&self) -> Planner {
         match self.kind {
             Kind::Batch => plan_batch,
             Kind::Regular | Kind::Overlap => plan,
@@ -145,17 +145,26 @@ impl<'a> StepOwner<'a> {
 ///
 /// # Errors
 /// [`Failed`]
-pub(super) fn decide(slurm: Abi, owner: &StepOwner<'_>, step: Step) -> Result<Decided, Failed> {
-    let node = own_node::now(slurm, owner.node_name).map_err(Failed::Broken)?;
-    on(owner, step, node)
+pub(super) fn decide(slurm: Abi, context: &StepContext<'_>, step: Step) -> Result<Decided, Failed> {
+    let node = own_node::now(slurm, context.node_name).map_err(Failed::Broken)?;
+    decide_on(context, step, node)
 }
 
 /// Decides the step on a node that is already known.
 ///
 /// # Errors
 /// [`Failed`]
-pub(super) fn on(owner: &StepOwner<'_>, step: Step, node: Node) -> Result<Decided, Failed> {
-    Case { owner, step, node }.decide()
+pub(super) fn decide_on(
+    context: &StepContext<'_>,
+    step: Step,
+    node: Node,
+) -> Result<Decided, Failed> {
+    Case {
+        context,
+        step,
+        node,
+    }
+    .decide()
 }
 
 /// The refusal after so long a time.
@@ -168,7 +177,7 @@ fn refused(why: &Refusal, waited: Duration) -> Failed {
 }
 
 struct Case<'a> {
-    owner: &'a StepOwner<'a>,
+    context: &'a StepContext<'a>,
     step: Step,
     node: Node,
 }
@@ -178,57 +187,58 @@ impl Case<'_> {
         let since = Instant::now();
         let mut others = Claims::default();
         loop {
-            let look = |session: &mut Session<'_>| self.look(session, &mut others, since.elapsed());
-            match self.owner.locked(look) {
-                Ok(Look::Decided(decided)) => return Ok(*decided),
-                Ok(Look::Refused(why)) => return Err(refused(&why, since.elapsed())),
-                Ok(Look::Wait(pause)) => sleep(pause),
+            let attempt =
+                |session: &mut Session<'_>| self.attempt(session, &mut others, since.elapsed());
+            match self.context.locked(attempt) {
+                Ok(Attempt::Decided(decided)) => return Ok(*decided),
+                Ok(Attempt::Refused(why)) => return Err(refused(&why, since.elapsed())),
+                Ok(Attempt::Wait(pause)) => sleep(pause),
                 Err(why) => return self.without_ledger(&why, &others),
             }
         }
     }
 
-    fn wanted(&self) -> Option<CpusetQuery<'_>> {
+    fn cpuset_query(&self) -> Option<CpusetQuery<'_>> {
         self.step.cpuset.as_ref().map(|wish| CpusetQuery {
             wish,
-            key: self.owner.key,
-            uid: self.owner.uid,
-            dir: &self.owner.dir,
+            key: self.context.key,
+            uid: self.context.uid,
+            dir: &self.context.dir,
             node: &self.node,
         })
     }
 
     /// Decides beside the ledger's entries; `claims` are those of others, for when the entry cannot be written.
-    fn look(
+    fn attempt(
         &self,
         session: &mut Session<'_>,
         claims: &mut Claims,
         waited: Duration,
-    ) -> Result<Look, LedgerError> {
+    ) -> Result<Attempt, LedgerError> {
         let ask = &self.step.request;
         let (mut request, mut notes) = (ask.clone(), Vec::new());
-        if let Some(wanted) = self.wanted() {
+        if let Some(wanted) = self.cpuset_query() {
             match wanted.inside(session, ask) {
                 Ok(inside) => (request, notes) = (inside.request, inside.notes),
                 Err(why) if waited < GRACE && self.may_become_free(session, &wanted, &why) => {
-                    return Ok(Look::Wait(BETWEEN_CPUSETS));
+                    return Ok(Attempt::Wait(BETWEEN_CPUSETS));
                 }
-                Err(why) => return Ok(Look::Refused(why)),
+                Err(why) => return Ok(Attempt::Refused(why)),
             }
         }
-        let others = ledger::others(session, self.owner.key, (&request, &self.node));
-        let found = ledger::plan_beside(&others, (&request, &self.node, self.owner.door()));
+        let others = ledger::others(session, self.context.key, (&request, &self.node));
+        let found = ledger::plan_beside(&others, (&request, &self.node, self.context.planner()));
         let is_served = request.binding.is_none() || ledger::chosen(&found).is_some();
         if !is_served && waited < STOPPING {
-            return Ok(Look::Wait(BETWEEN_LOOKS));
+            return Ok(Attempt::Wait(BETWEEN_LOOKS));
         }
         match found {
-            Err(why) => Ok(Look::Refused(why)),
+            Err(why) => Ok(Attempt::Refused(why)),
             Ok(mut plan) => {
                 plan.notes.extend(notes);
                 *claims = others.all_running();
-                let decided = self.written(session, request, plan)?;
-                Ok(Look::Decided(Box::new(decided)))
+                let decided = self.write_entries(session, request, plan)?;
+                Ok(Attempt::Decided(Box::new(decided)))
             }
         }
     }
@@ -246,26 +256,27 @@ impl Case<'_> {
     }
 
     /// Writes the step's entries, while nobody else does.
-    fn written(
+    fn write_entries(
         &self,
         session: &mut Session<'_>,
         request: Request,
         plan: Plan,
     ) -> Result<Decided, LedgerError> {
         let mut decided = self.decided(request, plan);
-        let step = (self.owner.key, self.owner.kind);
+        let step = (self.context.key, self.context.kind);
         if let Some(entry) = ledger::entry(step, &decided.step.request, &decided.plan) {
             decided
                 .ledger_entries
-                .push(self.owner.hold(session, entry, None)?);
+                .push(self.context.hold(session, entry, None)?);
         }
         let Some(cpuset) = &decided.cpuset else {
             return Ok(decided);
         };
-        let living = session.cpuset_of(self.owner.key.job);
+        let living = session.cpuset_of(self.context.key.job);
         let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
-        if let Some(entry) = job_cpuset::entry(self.owner.key, cpuset, job_cpus, living.as_ref()) {
-            match self.owner.hold(session, entry, Some(cpuset.line.clone())) {
+        if let Some(entry) = job_cpuset::entry(self.context.key, cpuset, job_cpus, living.as_ref())
+        {
+            match self.context.hold(session, entry, Some(cpuset.line.clone())) {
                 Ok(entry) => decided.ledger_entries.push(entry),
                 Err(why) => {
                     decided
@@ -276,14 +287,14 @@ impl Case<'_> {
                 }
             }
         }
-        self.keep(cpuset);
+        self.write_job_cpuset(cpuset);
         let waits = living.is_some_and(|living| living.waits);
         decided.note = waits.then(|| WAITS.into());
         Ok(decided)
     }
 
     /// The next step of the job takes the same CPUs.
-    fn keep(&self, cpuset: &InCpuset) {
+    fn write_job_cpuset(&self, cpuset: &InCpuset) {
         if let (Some(wish), Some(held)) = (&self.step.cpuset, cpuset.held)
             && held.of_job
         {
@@ -292,15 +303,15 @@ impl Case<'_> {
                 cpus: cpuset.cpus.clone(),
                 line: cpuset.line.clone(),
             };
-            kept.keep(&self.owner.dir, self.owner.uid, self.owner.key.job);
+            kept.keep(&self.context.dir, self.context.uid, self.context.key.job);
         }
     }
 
     fn decided(&self, request: Request, plan: Plan) -> Decided {
-        let set = self.wanted().zip(plan.cpuset.as_ref());
+        let set = self.cpuset_query().zip(plan.cpuset.as_ref());
         let ask = &self.step.request;
         Decided {
-            cpuset: set.map(|(wanted, set)| wanted.fence(ask, set, self.owner.node_name)),
+            cpuset: set.map(|(wanted, set)| wanted.fence(ask, set, self.context.node_name)),
             step: Step {
                 request,
                 ..self.step.clone()
@@ -329,7 +340,7 @@ impl Case<'_> {
             return Err(Failed::Refused(ledger::NOT_KNOWN.into()));
         }
         let refused = |why: Refusal| Failed::Refused(why.to_string());
-        let plan = self.owner.door()(ask, &self.node, others).map_err(refused)?;
+        let plan = self.context.planner()(ask, &self.node, others).map_err(refused)?;
         let mut decided = self.decided(ask.clone(), plan);
         decided.note = (is_chosen || ask.binding.is_some()).then(|| ledger::UNKNOWN_OTHERS.into());
         Ok(decided)

@@ -137,7 +137,7 @@ impl Site {
 
     /// One look of a slurmstepd that has just begun, or waits.
     fn decides(&self, job: &Job, key: StepKey) -> Option<State> {
-        let owner = StepOwner {
+        let context = StepContext {
             node_name: NODE,
             dir: self.dir.clone(),
             key,
@@ -147,7 +147,7 @@ impl Site {
             is_in_pool: false,
         };
         let case = Case {
-            owner: &owner,
+            context: &context,
             step: Step {
                 request: request(job),
                 cpuset: Some(job.wish.clone()),
@@ -156,11 +156,11 @@ impl Site {
             node: self.node.clone(),
         };
         let mut claims = Claims::default();
-        let found = owner.locked(|session| case.look(session, &mut claims, Duration::ZERO));
+        let found = context.locked(|session| case.attempt(session, &mut claims, Duration::ZERO));
         match found.unwrap() {
-            Look::Refused(_) => None,
-            Look::Wait(_) => Some(State::Launched { waits: true }),
-            Look::Decided(mut decided) => {
+            Attempt::Refused(_) => None,
+            Attempt::Wait(_) => Some(State::Launched { waits: true }),
+            Attempt::Decided(mut decided) => {
                 let cpuset = decided.cpuset.unwrap();
                 for task in &decided.plan.tasks {
                     assert!(task.cpus.is_subset(&cpuset.cpus) && task.cpus.is_subset(&job.own));
@@ -237,7 +237,7 @@ fn end_step(job: &mut Job) {
 #[test]
 fn an_entry_has_the_user_and_the_tasks_of_its_step() {
     let site = Site::new(Machine::regular(1, 2, 1, Numbering::Block).unwrap());
-    let owner = StepOwner {
+    let context = StepContext {
         node_name: NODE,
         dir: site.dir.clone(),
         key: StepKey {
@@ -260,7 +260,7 @@ fn an_entry_has_the_user_and_the_tasks_of_its_step() {
         request,
         ..Step::default()
     };
-    let Ok(_decided) = on(&owner, step, site.node.clone()) else {
+    let Ok(_decided) = decide_on(&context, step, site.node.clone()) else {
         panic!("it is not refused");
     };
     let entries = look(&site.dir).unwrap();
@@ -286,7 +286,7 @@ fn without_an_entry_a_step_is_bound_beside_others() {
     let _held = ledger.session(PATIENCE).unwrap().hold(other).unwrap();
     // An entry is made under this name.
     std::fs::create_dir(site.dir.path().join("steps/.new")).unwrap();
-    let owner = StepOwner {
+    let context = StepContext {
         node_name: NODE,
         dir: site.dir.clone(),
         key: key(1),
@@ -304,7 +304,7 @@ fn without_an_entry_a_step_is_bound_beside_others() {
         request,
         ..Step::default()
     };
-    let Ok(decided) = on(&owner, step, site.node.clone()) else {
+    let Ok(decided) = decide_on(&context, step, site.node.clone()) else {
         panic!("it is not refused");
     };
     assert_eq!(decided.plan.tasks[0].cpus.to_string(), "1");

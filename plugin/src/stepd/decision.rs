@@ -13,7 +13,7 @@ use crate::site::standing::Abi;
 use crate::step::handover::{Handover, InCpuset, Outcome};
 use crate::step::words::{join, name};
 use crate::step::{CpuBindWords, Step, convert, memory};
-use crate::stepd::decide::{self, Decided, Failed, StepOwner, WAITS};
+use crate::stepd::decide::{self, Decided, Failed, StepContext, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};
 use crate::stepd::ledger_entry::LedgerEntry;
 
@@ -27,10 +27,10 @@ pub(super) fn of(
     if handover.outcome == Outcome::Refused {
         return Vec::new();
     }
-    let owner = StepOwner::of(record, handover, node_name);
+    let context = StepContext::of(record, handover, node_name);
     let Some(step) = handover.undecided.take() else {
-        let entry = match owner {
-            Ok(owner) => joined(&owner, handover),
+        let entry = match context {
+            Ok(context) => joined(&context, handover),
             Err(why) => {
                 log::error!("{}: {why}", name(record.step_id()));
                 None
@@ -38,8 +38,8 @@ pub(super) fn of(
         };
         return entry.into_iter().collect();
     };
-    let decided = owner.map_err(Failed::Broken);
-    match decided.and_then(|owner| decide::decide(slurm, &owner, *step)) {
+    let decided = context.map_err(Failed::Broken);
+    match decided.and_then(|context| decide::decide(slurm, &context, *step)) {
         Ok(decided) => applied(slurm, record, handover, decided),
         Err(Failed::Refused(why)) => {
             handover.outcome = Outcome::Refused;
@@ -118,11 +118,11 @@ fn put(
 }
 
 /// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(owner: &StepOwner<'_>, handover: &mut Handover) -> Option<LedgerEntry> {
-    let cpuset = JobCpuset::read(&owner.dir, owner.uid, owner.key.job)?;
-    let entry = owner.locked(|session| inside_job(owner, session, (handover, cpuset)));
+fn joined(context: &StepContext<'_>, handover: &mut Handover) -> Option<LedgerEntry> {
+    let cpuset = JobCpuset::read(&context.dir, context.uid, context.key.job)?;
+    let entry = context.locked(|session| inside_job(context, session, (handover, cpuset)));
     entry.unwrap_or_else(|why| {
-        let step = owner.key;
+        let step = context.key;
         log::error!(
             "step={}.{}: {why}; it may run outside of its job's cpuset",
             step.job,
@@ -139,11 +139,11 @@ const OUTSIDE: &str = "the node's ledger could not be used, so this step may run
 /// A step that requests no cpuset, in a job that has one (an srun from another shell): its tasks are fenced in it. A
 /// slurmctld that begins again gives numbers of jobs again, so it counts only while a step of the job is in it.
 fn inside_job(
-    owner: &StepOwner<'_>,
+    context: &StepContext<'_>,
     session: &mut Session<'_>,
     (handover, kept): (&mut Handover, JobCpuset),
 ) -> Result<Option<LedgerEntry>, LedgerError> {
-    let Some(living) = session.cpuset_of(owner.key.job) else {
+    let Some(living) = session.cpuset_of(context.key.job) else {
         return Ok(None);
     };
     let cpuset = InCpuset {
@@ -161,13 +161,13 @@ fn inside_job(
     } else {
         inside
     };
-    let entry = job_cpuset::entry(owner.key, &cpuset, living.job_cpus.clone(), Some(&living));
+    let entry = job_cpuset::entry(context.key, &cpuset, living.job_cpus.clone(), Some(&living));
     if living.waits {
         add_note(handover, Some(WAITS.into()));
     }
     let line = Some(cpuset.line.clone());
     handover.cpuset = Some(cpuset);
     entry
-        .map(|entry| owner.hold(session, entry, line))
+        .map(|entry| context.hold(session, entry, line))
         .transpose()
 }

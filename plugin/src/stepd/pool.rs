@@ -17,7 +17,8 @@ use crate::site::node::state_dir;
 use crate::step::handover::{Handover, InPool, Member};
 use crate::step::words::name;
 use crate::stepd::pool_cgroup::{
-    Folders, Used, Weighed, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
+    Folders, Used, WeightError, set_missing_weight, set_weight, set_weight_outside_pools,
+    set_weight_unless_in_pool,
 };
 use crate::stepd::pool_fit::fits;
 
@@ -43,8 +44,8 @@ pub(crate) struct Membership {
 
 /// What came of a job that its partition puts into a pool.
 enum Admission {
-    In(Box<OwnEntry>, StateDir, Weighed),
-    Full(Full, Weighed),
+    In(Box<OwnEntry>, StateDir, WeightError),
+    Full(Full, WeightError),
     Unknown(String),
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
     let job = name(id);
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
-        let weighed = weigh_normal(&job, &folders, (node_name, id.job_id, pool.others));
+        let weighed = set_weight_outside_pools(&job, &folders, (node_name, id.job_id, pool.others));
         let entered = weighed.map(|weighed| as_normal(&job, folders, weighed));
         return entered.unwrap_or_default();
     };
@@ -119,7 +120,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, handover: &mut Handover, node_name:
         // Its other steps may be in the pool: a weight that somebody has written stays.
         Admission::Unknown(why) => {
             log::error!("{why}; this job runs outside of its pool");
-            let weighed = weigh_if_unweighed(&job, &folders, pool.others);
+            let weighed = set_missing_weight(&job, &folders, pool.others);
             Entered {
                 note: Some(unknown(&member)),
                 ..as_normal(&job, folders, weighed)
@@ -156,7 +157,7 @@ fn part(cpus: u32, cores: Option<(u32, u32)>) -> u32 {
 }
 
 /// The note of a pool job's step whose job has no weight.
-fn as_member(job: &str, member: &Member, weighed: Weighed) -> Option<String> {
+fn as_member(job: &str, member: &Member, weighed: WeightError) -> Option<String> {
     // Without weights the tasks of all other jobs are nice, where that counts.
     let why = weighed?;
     let nice = cgroup::nice_obstacle()?;
@@ -164,7 +165,7 @@ fn as_member(job: &str, member: &Member, weighed: Weighed) -> Option<String> {
 }
 
 /// What a step of any other job gets on a node with pools, beside the job's weight.
-fn as_normal(job: &str, folders: Folders, failed: Weighed) -> Entered {
+fn as_normal(job: &str, folders: Folders, failed: WeightError) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
         match folders.set_first() {
@@ -229,18 +230,18 @@ fn admit(
         cpus: member.cpus.clone(),
         ..Entry::default()
     };
-    let written = || -> Result<(Result<OwnEntry, Full>, Weighed), String> {
+    let written = || -> Result<(Result<OwnEntry, Full>, WeightError), String> {
         let text = |why: LedgerError| why.to_string();
         let ledger = crate::step::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
             // While another of its steps is in, that one's weight is the job's.
             let who = (entry.step.job, others);
-            let weighed = weigh_unless_in_pool(&job, folders, who, &session);
+            let weighed = set_weight_unless_in_pool(&job, folders, who, &session);
             return Ok((Err(full), weighed.flatten()));
         }
         let held = session.hold(entry.clone()).map_err(text)?;
-        let weighed = weigh(&job, folders, (member.weight, &session));
+        let weighed = set_weight(&job, folders, (member.weight, &session));
         Ok((Ok(held), weighed))
     };
     match written() {
@@ -291,7 +292,7 @@ impl Membership {
             .any(|entry| entry.step.job == own.job && entry.step != own);
         if is_last {
             // What of the job lives on, as a script that was not in the pool, has no place there any more.
-            weigh(
+            set_weight(
                 &self.step,
                 &JobFolders::own(),
                 (self.others_now(), &session),

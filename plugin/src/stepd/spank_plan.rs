@@ -213,7 +213,7 @@ impl SpankIdentity {
         if request.binding.is_none() {
             return Ok((alone(&request, &node)?, None, None));
         }
-        let identity = decide::StepOwner {
+        let identity = decide::StepContext {
             node_name: &self.node,
             dir: node::state_dir(&self.node)?,
             key: self.step,
@@ -226,7 +226,7 @@ impl SpankIdentity {
             request,
             ..Step::default()
         };
-        let mut decided = decide::on(&identity, step, node)?;
+        let mut decided = decide::decide_on(&identity, step, node)?;
         Ok((decided.plan, decided.ledger_entries.pop(), decided.note))
     }
 

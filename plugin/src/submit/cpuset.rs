@@ -22,15 +22,15 @@ use crate::submit::env;
 /// What an outer command requested, before this command's own words take its place.
 static OUTER: OnceLock<Option<String>> = OnceLock::new();
 
-fn outer() -> Option<&'static str> {
+fn outer_request() -> Option<&'static str> {
     let outer =
         OUTER.get_or_init(|| env(Own::Cpuset.routed_sure).or_else(|| env(Own::Cpuset.routed)));
     outer.as_deref()
 }
 
 /// Before defaults are set: remembers the outer command's.
-pub(super) fn begin() {
-    let _ = outer();
+pub(super) fn remember_outer() {
+    let _ = outer_request();
 }
 
 /// Whether the command starts a step in a job that is there already.
@@ -41,9 +41,9 @@ fn is_in_job(words: &Words) -> bool {
 
 /// The word for the nodes beside this command's own `--cpuset`, or beside the one that a partition may have for its
 /// jobs; none if an outer command has said it.
-pub(super) fn size(own: Option<&str>, words: &Words) -> Option<(String, String)> {
+pub(super) fn size_word(own: Option<&str>, words: &Words) -> Option<(String, String)> {
     let is_in_job = is_in_job(words);
-    if is_in_job && own.is_none_or(is_same) {
+    if is_in_job && own.is_none_or(is_same_as_job) {
         return None;
     }
     let size = Size {
@@ -54,8 +54,8 @@ pub(super) fn size(own: Option<&str>, words: &Words) -> Option<(String, String)>
 }
 
 /// Whether the job around has the same cpuset.
-fn is_same(own: &str) -> bool {
-    outer().is_some_and(|outer| cpuset::is_same(own, outer))
+fn is_same_as_job(own: &str) -> bool {
+    outer_request().is_some_and(|outer| cpuset::is_same(own, outer))
 }
 
 /// Whether the job of a request has to be asked for with one node.
@@ -66,7 +66,7 @@ pub(super) fn needs_one_node(own: &str, words: &Words) -> bool {
 
 /// Whether the cpuset of the job around may be a part of the job's CPUs. `size` is the variable of the outer command's word.
 pub(super) fn is_part_of_job(words: &Words, size: &str) -> bool {
-    let request = outer().and_then(|outer| outer.parse().ok());
+    let request = outer_request().and_then(|outer| outer.parse().ok());
     let request = request.filter(|_| is_in_job(words));
     request.is_some_and(|request| {
         let counted = Size::of(env(size).as_deref()).cpus;
@@ -76,21 +76,21 @@ pub(super) fn is_part_of_job(words: &Words, size: &str) -> bool {
 
 /// Whether there is one at all, from an outer command.
 pub(super) fn is_inherited() -> bool {
-    outer().is_some()
+    outer_request().is_some()
 }
 
 /// The note on a request that has little to choose from.
-pub(super) fn note(own: &str, words: &Words) -> Option<String> {
+pub(super) fn note_on_choice(own: &str, words: &Words) -> Option<String> {
     let request = own.parse().ok().filter(|_| !is_in_job(words))?;
     cpuset::little_choice(&request, words)
 }
 
 /// Why a request cannot be served, whatever the nodes are.
-pub(super) fn why_not(own: &str, words: &Words) -> Option<String> {
+pub(super) fn refusal(own: &str, words: &Words) -> Option<String> {
     let is_in_job = is_in_job(words);
     let request: CpusetRequest = own.parse().ok()?;
     if is_in_job {
-        return cpuset::other_than_job(own, outer()?);
+        return cpuset::other_than_job(own, outer_request()?);
     }
     cpuset::never_fits(&request, words, env)
 }
@@ -100,9 +100,12 @@ const MOST: u64 = 64 << 20;
 
 /// The reason for a refusal, if it holds whatever the job's partition gives. A file that cannot be read may say
 /// anything.
-pub(super) fn if_sure(words: &Words, ask: impl Fn(&Words) -> Option<String>) -> Option<String> {
+pub(super) fn certain_refusal(
+    words: &Words,
+    ask: impl Fn(&Words) -> Option<String>,
+) -> Option<String> {
     let why = ask(words)?;
-    let config = path().and_then(|path| config(&path));
+    let config = slurm_conf_path().and_then(|path| read_slurm_conf(&path));
     match config.is_some_and(|config| !words.may_get_more(&config, super::env)) {
         true => Some(why),
         false => ask(&words.clone().where_jobs_may_get_more()),
@@ -111,7 +114,7 @@ pub(super) fn if_sure(words: &Words, ask: impl Fn(&Words) -> Option<String>) -> 
 
 /// The slurm.conf of this process. Slurm names it in a variable, unless it got the file from slurmctld.
 /// Source: `slurm_conf_init`.
-fn path() -> Option<PathBuf> {
+fn slurm_conf_path() -> Option<PathBuf> {
     let of_slurmctld = || {
         let slurm = standing::unjudged()?;
         SlurmConf::path_beside(c"slurm.conf", slurm.symbols).map(PathBuf::from)
@@ -120,7 +123,7 @@ fn path() -> Option<PathBuf> {
     named.or_else(of_slurmctld)
 }
 
-fn config(path: &Path) -> Option<Config> {
+fn read_slurm_conf(path: &Path) -> Option<Config> {
     let folder = path.parent()?;
     let read = |path: &Path| {
         let bytes = script_file::head(path, MOST + 1)?;
@@ -144,18 +147,18 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("slurm.conf");
         let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
-        assert!(config(&path).is_none(), "there is none");
+        assert!(read_slurm_conf(&path).is_none(), "there is none");
         write(
             "slurm.conf",
             "SelectType=select/cons_tres\nInclude parts.conf\n",
         );
-        assert!(config(&path).is_none(), "a part is missing");
+        assert!(read_slurm_conf(&path).is_none(), "a part is missing");
         write(
             "parts.conf",
             "NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 OverSubscribe=EXCLUSIVE Default=YES\n\
              PartitionName=q Nodes=n1\n",
         );
-        let found = config(&path).unwrap();
+        let found = read_slurm_conf(&path).unwrap();
         for (partition, more) in [("p", true), ("q", false)] {
             let words = ["-n4", "-p", partition, "a"];
             let words = Words::read("srun", words, berth_srun::Release::NEWEST);

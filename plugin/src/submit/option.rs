@@ -66,12 +66,12 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         // Where jobs may get whole sockets or nodes nobody knows how many cores they will have.
         Own::Binding | Own::MapBy | Own::RankBy | Own::BindTo if !cores_count => None,
         Own::Binding => ours.binding.and_then(|binding| {
-            cpuset::if_sure(words, |words| never_fits::why(&binding, words, env))
+            cpuset::certain_refusal(words, |words| never_fits::why(&binding, words, env))
         }),
         Own::MapBy | Own::RankBy | Own::BindTo => ours.mapping.and_then(|mapping| {
-            cpuset::if_sure(words, |words| never_fits::mapping(&mapping, words, env))
+            cpuset::certain_refusal(words, |words| never_fits::mapping(&mapping, words, env))
         }),
-        Own::Cpuset => cpuset::why_not(text, words),
+        Own::Cpuset => cpuset::refusal(text, words),
         // Only the node knows its cores, devices and cgroups.
         Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,
     };
@@ -176,7 +176,7 @@ fn script_head(path: &str) -> Option<String> {
 /// defaults through Slurm's route for options in the environment. Source:
 /// `spank_process_env_options`.
 pub(crate) fn defaults() {
-    cpuset::begin();
+    cpuset::remember_outer();
     let words = &with_script().0;
     let typed = Own::ALL.into_iter().filter(|own| words.has(own.name));
     let value = |own: Own| words.value(own.name).unwrap_or_default();
@@ -227,10 +227,10 @@ pub(crate) fn passes_cpuset_size() -> bool {
     let words = &with_script().0;
     let own = own_cpuset(words);
     let may_be = own.is_some() || settings::current().cpusets.is_some();
-    if let Some((option, size)) = cpuset::size(own, words).filter(|_| may_be) {
+    if let Some((option, size)) = cpuset::size_word(own, words).filter(|_| may_be) {
         set_env(&routed(&option), &size);
     }
-    if let Some(note) = own.and_then(|own| cpuset::note(own, words)) {
+    if let Some(note) = own.and_then(|own| cpuset::note_on_choice(own, words)) {
         log::info!("note: {note}");
     }
     may_be || cpuset::is_inherited()
