@@ -81,13 +81,12 @@ pub(crate) fn of_batch(
 
 /// The words of the option's text; it can be read as a request.
 fn words(text: Option<&str>) -> Result<Option<Words>, String> {
-    let words: Option<Words> = text.map(str::parse).transpose().map_err(wrong)?;
-    words
-        .as_ref()
-        .map(CpusetRequest::of)
-        .transpose()
-        .map_err(wrong)?;
-    Ok(words)
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let words: Words = text.parse().map_err(wrong)?;
+    CpusetRequest::of(&words).map_err(wrong)?;
+    Ok(Some(words))
 }
 
 fn wrong(why: impl ToString) -> String {
