@@ -6,10 +6,11 @@
 //! capitals have stand-ins (`PLACEHOLDERS` in `tests/src/page_lines.rs`).
 
 use crate::page_lines;
+use crate::run::root;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::page_lines::{PageLine, of_help, of_pages};
@@ -35,10 +36,6 @@ const SUBCOMMANDS: [&str; 11] = [
 /// A report as `berth report --merge` reads it.
 const REPORT: &str = r#"{"format":"berth-report","version":1,"node":"n1","task":0,"local":0,"pid":7,
 "cpus":"0","memory":"","memory_allowed":"0","as_planned":true,"sockets":"0","numa_nodes":"0","cores":"0"}"#;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The lines of all pages, and of the examples of every subcommand.
 fn all_lines() -> Vec<PageLine> {

@@ -1,8 +1,8 @@
 //! One question has one answer, whoever asks: the same random lines through `berth plan`, through `--batch`, and
 //! through the library with a world that is made of texts. The seed is printed, and `BERTH_SEED` repeats a run.
 
-use crate::plan_common::berth;
 use crate::random::Random;
+use crate::run::berth;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,9 +2,10 @@
 //! behaviours. A mask that is another one than there fails, and the file's sum must stand in the newest entry of CHANGELOG.md, so
 //! nobody changes a mask without an entry. `BERTH_MASKS=write` writes what is planned now.
 
+use crate::run::root;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The columns behind a request.
@@ -13,10 +14,6 @@ const BEHAVIOURS: [[&str; 4]; 3] = [
     ["--slurm", "26.05", "--compat", "affinity"],
     ["--slurm", "26.05", "--compat", "berth"],
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn file() -> PathBuf {
     root().join("plugin/cli/tests/cli/golden-masks.txt")

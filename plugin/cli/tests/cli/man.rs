@@ -1,7 +1,8 @@
 //! The man pages: complete, in order for mandoc and groff, and in step with the code.
 
+use crate::run::root;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::log_common::{code, fixed, in_order, literal};
@@ -15,10 +16,6 @@ fn berth(arguments: &[&str]) -> String {
     let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{arguments:?}: {stderr}");
     String::from_utf8(done.stdout).unwrap()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A page of `plugin/man`.

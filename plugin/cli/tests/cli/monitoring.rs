@@ -1,14 +1,11 @@
 //! The monitoring examples name counters that berth writes, and the health check does what its page says.
 
+use crate::run::root;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn example(name: &str) -> PathBuf {
     root().join("slurm-conf-examples/monitoring").join(name)

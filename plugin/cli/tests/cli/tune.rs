@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::tune_stage::{Done, Stage};
+use crate::run::Done;
+use crate::tune_stage::Stage;
 
 /// Two CPUs, so lines are planned and those that are alike are known.
 const PLACE: [&str; 2] = ["--machine=pack:1 core:2 pu:1", "--cores=all"];

@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::run::Done;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -91,23 +92,8 @@ impl Stage {
     }
 }
 
-/// How a command ended, and what it printed.
-#[derive(Debug)]
-pub struct Done {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
 impl Done {
-    pub fn of(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
+    /// Whether it ended with this exit code, and shows these parts.
     pub fn shows(&self, code: i32, parts: &[&str]) -> &Self {
         let all = format!("{}{}", self.stdout, self.stderr);
         assert_eq!(self.code, code, "{self:#?}");
