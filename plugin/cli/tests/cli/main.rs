@@ -13,7 +13,6 @@ mod failures;
 mod fixes;
 mod golden;
 mod golden_masks;
-mod golden_tables;
 mod hwloc_texts;
 mod links;
 mod log_common;
