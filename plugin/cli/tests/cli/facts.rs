@@ -28,6 +28,7 @@ mod case;
 mod text;
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use crate::run::root;
 use text::Step;
@@ -41,15 +42,90 @@ fn hold(name: &str) {
     let path = root().join("plugin/cli/tests/cli/facts").join(name);
     let text = std::fs::read_to_string(path).unwrap();
     let text = text.replace("FOLDER", folder.path().to_str().unwrap());
+    let wrong = differences(name, &text, folder.path());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The answers of a text that are others, with the files of the text in a folder.
+fn differences(name: &str, text: &str, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for step in &text::parse(&text) {
+    for step in text::parse(text) {
         match step {
             Step::Use => {}
-            Step::File { name, text } => text::write(&folder.path().join(name), text),
-            Step::Request(case) => wrong.extend(case.differences(name, folder.path())),
+            Step::File { name, text } => text::write(&folder.join(name), &text),
+            Step::Request(case) => wrong.extend(case.differences(name, folder)),
         }
     }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    wrong
+}
+
+/// A request and its right answers, and answers each of which alone would be wrong.
+const WRONG: [(&str, &str, &[&str]); 4] = [
+    (
+        "use plan --machine pu:4 --cores=all --cpu-bind=cores\n$ -n2",
+        "row 1 0 0 1 1 0x2\nno GPU",
+        &[
+            "=",
+            "stderr x",
+            "out x0",
+            "err note",
+            "row 1 0",
+            "once 0",
+            "no cores",
+            "exit 1",
+            "refused berth",
+        ],
+    ),
+    (
+        "use plan --machine pu:4 --cores=all --cpu-bind=cores --format=json\n$ -n2",
+        "json /tasks/*/cpus 0 1\njson /tasks/2 absent",
+        &[
+            "json /tasks/*/cpus 0",
+            "json /tasks absent",
+            "has /tasks GPU",
+            "lacks /machine pu:4",
+        ],
+    ),
+    (
+        "use plan --machine pu:4\n$ -n2 --cpu-bind=map_cpu:9",
+        "refused CPU 9",
+        &[
+            "refused CPU 8",
+            "wrong CPU 9",
+            "json /tasks absent",
+            "exit 0",
+        ],
+    ),
+    (
+        "use check --slurm=24.11 -\n< srun -n4 --cpu-bind=kores ./a",
+        "finds wrong-value\n> srun -n4 --cpu-bind=cores ./a",
+        &[
+            "finds",
+            "finds wrong-value?",
+            "finds hint",
+            "kept",
+            "> srun -n4 ./a",
+            "leaves hint",
+        ],
+    ),
+];
+
+#[test]
+fn a_wrong_answer_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = |text: &str| differences("here", text, folder.path());
+    for (request, right, wrong) in WRONG {
+        assert_eq!(found(&format!("{request}\n{right}\n")), [""; 0]);
+        for answer in wrong {
+            // It stands behind the right ones, and counts instead of one of its kind.
+            let found = found(&format!("{request}\n{right}\n{answer}\n"));
+            let is_named = found.iter().all(|text| text.starts_with("here:2: berth "));
+            assert!(
+                !found.is_empty() && is_named,
+                "{request} {answer}: {found:?}"
+            );
+        }
+    }
 }
 
 /// One test for each file.
