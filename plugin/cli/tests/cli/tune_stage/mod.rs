@@ -39,9 +39,10 @@ impl Stage {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    /// `berth tune` with the words of a line.
+    pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-        command.arg("tune").args(words);
+        command.arg("tune").args(shlex::split(line).unwrap());
         self.around(&mut command);
         command
     }
@@ -62,13 +63,13 @@ impl Stage {
             .stderr(Stdio::piped());
     }
 
-    pub fn tune(&self, words: &[&str]) -> Done {
-        Done::of(self.command(words).output().unwrap())
+    pub fn tune(&self, line: &str) -> Done {
+        Done::of(self.command(line).output().unwrap())
     }
 
     /// Starts it, and waits until so many runs are kept.
-    pub fn started(&self, words: &[&str], runs: usize) -> Child {
-        let child = self.command(words).spawn().unwrap();
+    pub fn started(&self, line: &str, runs: usize) -> Child {
+        let child = self.command(line).spawn().unwrap();
         let by = Instant::now() + Duration::from_secs(30);
         while self.runs().len() < runs && Instant::now() < by {
             sleep(Duration::from_millis(10));
