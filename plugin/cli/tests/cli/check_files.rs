@@ -89,14 +89,24 @@ fn hostile_texts_end() {
     }
 }
 
+/// Also where the last line has no end.
 #[test]
 fn other_bytes_stay() {
     let folder = tempfile::tempdir().unwrap();
-    let script = b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=rank ./app \xff\r\n";
-    fs::write(folder.path().join("job.sh"), script).unwrap();
-    let words = ["--slurm=24.11", "--format=script", "job.sh"];
-    let expected = b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=threads ./app \xff\r\n";
-    assert_eq!(within(folder.path(), &words).stdout, expected);
+    for (script, expected) in [
+        (
+            &b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=rank ./app \xff\r\n"[..],
+            &b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=threads ./app \xff\r\n"[..],
+        ),
+        (
+            b"srun -n2 --cpu-bind=rank ./app",
+            b"srun -n2 --cpu-bind=threads ./app",
+        ),
+    ] {
+        fs::write(folder.path().join("job.sh"), script).unwrap();
+        let words = ["--slurm=24.11", "--format=script", "job.sh"];
+        assert_eq!(within(folder.path(), &words).stdout, expected);
+    }
 }
 
 /// sbatch takes a script of 4 MiB, and so do berth plan and berth check.
