@@ -2,10 +2,9 @@
 //! again, and the new plan must differ in the way that was said. The effects are judged here from the
 //! JSON of both plans, not by the command's own code. `BERTH_SEED` repeats a run.
 
-use crate::random::Random;
+use crate::random::{Random, seed};
+use crate::run::berth;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -54,20 +53,8 @@ fn request(random: &mut Random) -> String {
 
 /// The documents of many requests; `None` where the step would not run.
 fn plans(requests: &[String]) -> Vec<Option<Value>> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(["plan", "--format=json", "--explain", "--batch=-"])
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let text = requests.join("\n") + "\n";
-    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
-    let done = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    let text = String::from_utf8(done.stdout).unwrap();
+    let words = ["plan", "--format=json", "--explain", "--batch=-"];
+    let text = berth(&words, &(requests.join("\n") + "\n")).stdout;
     let plans: Vec<_> = text
         .lines()
         .map(|line| serde_json::from_str(line).ok())
@@ -199,14 +186,7 @@ fn the_order_over_the_nodes_is_kept() {
 
 #[test]
 fn every_change_does_what_it_says() {
-    let seed = std::env::var("BERTH_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.unwrap().as_nanos() as u64
-    });
-    println!("BERTH_SEED={seed}");
+    let seed = seed();
     let mut random = Random(seed);
     let requests: Vec<_> = (0..REQUESTS).map(|_| request(&mut random)).collect();
     let now = plans(&requests);

@@ -2,9 +2,8 @@
 //! one calls refused, not bound or not modelled is what the other answers. The seed is printed, and
 //! `BERTH_SEED` repeats a run.
 
-use crate::check_common::check;
-use crate::random::Random;
-use std::process::Command;
+use crate::random::{Random, seed};
+use crate::run::{Done, berth};
 
 use serde_json::Value;
 
@@ -75,39 +74,29 @@ fn options(random: &mut Random, most: u64, all: &[&str]) -> String {
     words.collect()
 }
 
-/// What one of the two says: an exit code, and its texts.
+/// The answer of `berth plan`, and its document if there is one.
 struct Plan {
-    code: Option<i32>,
+    done: Done,
     answer: Option<Value>,
-    stderr: String,
 }
 
 fn plan(place: &[&str], job: Option<&str>, line: &str) -> Plan {
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .env("LC_ALL", "C.UTF-8")
-        .arg("plan")
-        .args(place)
-        .args(job.iter().flat_map(|job| ["--job", job]))
-        .args(["--format=json", line])
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .output()
-        .unwrap();
+    let job: Vec<_> = job.iter().flat_map(|job| ["--job", job]).collect();
+    let done = berth(
+        &[&["plan"], place, &job, &["--format=json", line]].concat(),
+        "",
+    );
     Plan {
-        code: done.status.code(),
-        answer: serde_json::from_slice(&done.stdout).ok(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
+        answer: serde_json::from_str(&done.stdout).ok(),
+        done,
     }
 }
 
 /// The rules that the other found, each with its text.
 fn found(place: &[&str], text: &str) -> Vec<(String, String)> {
-    let done = check(
-        &[&["--format=json"], place, &["-"]].concat(),
-        text.as_bytes(),
-    );
-    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-    let document: Value = serde_json::from_slice(&done.stdout)
-        .unwrap_or_else(|why| panic!("{why}: {stderr}\n{text}"));
+    let done = berth(&[&["check", "--format=json"], place, &["-"]].concat(), text);
+    let document: Value = serde_json::from_str(&done.stdout)
+        .unwrap_or_else(|why| panic!("{why}: {}\n{text}", done.stderr));
     let field = |one: &Value, name: &str| one[name].as_str().unwrap().to_string();
     let all = document["findings"].as_array().unwrap().iter();
     all.map(|one| (field(one, "rule"), field(one, "found")))
@@ -115,12 +104,13 @@ fn found(place: &[&str], text: &str) -> Vec<(String, String)> {
 }
 
 /// Why the two do not agree.
-fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<String> {
+fn difference(of_plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<String> {
     let says = |rule: &str| found.iter().any(|(known, _)| known == rule);
-    let of_plan = ["refused", "not-planned", "nothing-bound", "not-as-asked"];
+    let plan = &of_plan.done;
+    let planned = ["refused", "not-planned", "nothing-bound", "not-as-asked"];
     let wrong = |what: &str| Some(format!("{what}: plan {:?} {}", plan.code, plan.stderr));
-    match (plan.code, &plan.answer) {
-        (Some(0), Some(answer)) => {
+    match (plan.code, &of_plan.answer) {
+        (0, Some(answer)) => {
             // Of each node: those with as many tasks may own other cores.
             let nodes = answer["nodes"].as_array().unwrap();
             let is_free = nodes.iter().any(|node| node["rule"] == "auto:own-cpus");
@@ -139,11 +129,11 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
                 None
             }
         }
-        (Some(1), _) if plan.stderr.contains("not modelled") => {
+        (1, _) if plan.stderr.contains("not modelled") => {
             // A job that would not start is known, although its step is not modelled.
             (!says("not-planned") && !says("refused") && !in_job).then(|| plan.stderr.clone())
         }
-        (Some(1), _) => {
+        (1, _) => {
             let refuses = |rule: &str| {
                 let at_submission = ["binding-per-task", "binding-never-fits"];
                 rule == "refused" || at_submission.contains(&rule)
@@ -153,12 +143,12 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
             };
             (!found.iter().any(is_same)).then(|| plan.stderr.clone())
         }
-        (Some(2), _) => {
+        (2, _) => {
             // A job that would not start may stand above a line that no srun takes.
             let of_job = |rule: &str| in_job && rule == "refused";
-            let planned = of_plan.iter().any(|rule| says(rule) && !of_job(rule));
+            let is_planned = planned.iter().any(|rule| says(rule) && !of_job(rule));
             let unsaid = found.iter().all(|(rule, _)| of_job(rule));
-            (planned || unsaid).then(|| plan.stderr.clone())
+            (is_planned || unsaid).then(|| plan.stderr.clone())
         }
         _ => wrong("an exit code"),
     }
@@ -184,7 +174,7 @@ fn a_job_that_never_starts_hides_no_wrong_line() {
     let place = ["--slurm=24.11", "--machine", "pack:1 core:6 pu:1"];
     let own = " --exclusive -m cyclic --exclusive --overlap";
     let (_, planned, found) = requested(&place, Some(" -n8"), own);
-    assert_eq!(planned.code, Some(2));
+    assert_eq!(planned.done.code, 2);
     assert_eq!(difference(&planned, &found, true), None, "{found:?}");
     let rules: Vec<_> = found.iter().map(|(rule, _)| rule.as_str()).collect();
     assert_eq!(rules, ["refused", "wrong-value"]);
@@ -203,16 +193,15 @@ fn nodes_with_as_many_tasks_differ() {
 
 #[test]
 fn check_and_plan_agree() {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let given = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
-    let seed = given("BERTH_SEED").unwrap_or(now.unwrap().as_nanos() as u64 | 1);
-    println!("BERTH_SEED={seed}");
+    let count = std::env::var("PROPTEST_CASES").ok();
+    let count = count.map(|text| text.parse().unwrap());
+    let seed = seed();
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("slurm.conf");
     std::fs::write(&conf, CONF).unwrap();
     let conf = conf.to_string_lossy();
     let (mut wrong, mut bound, mut free, mut refused) = (Vec::new(), 0, 0, 0);
-    for number in 0..given("PROPTEST_CASES").unwrap_or(LINES) {
+    for number in 0..count.unwrap_or(LINES) {
         let mut random = Random(seed.wrapping_add(number << 32));
         let release = *random.one_of(&["--slurm=22.05", "--slurm=24.11", "--slurm=26.05"]);
         let machine = *random.one_of(MACHINES);
@@ -229,9 +218,9 @@ fn check_and_plan_agree() {
         }
         let own = options(&mut random, 4, OPTIONS) + &options(&mut random, 1, OF_STEP);
         let (text, planned, found) = requested(&place, job.as_deref(), &own);
-        bound += usize::from(planned.code == Some(0));
+        bound += usize::from(planned.done.code == 0);
         free += usize::from(found.iter().any(|(rule, _)| rule == "nothing-bound"));
-        refused += usize::from(planned.code == Some(1));
+        refused += usize::from(planned.done.code == 1);
         if let Some(why) = difference(&planned, &found, job.is_some()) {
             wrong.push(format!("{number} {place:?}\n{text}\n{why}\n{found:?}\n"));
         }
@@ -239,5 +228,5 @@ fn check_and_plan_agree() {
     println!("{bound} planned, {free} not bound, {refused} refused");
     assert!(wrong.is_empty(), "BERTH_SEED={seed}\n{}", wrong.join("\n"));
     let all_met = bound > 0 && free > 0 && refused > 0;
-    assert!(all_met || given("PROPTEST_CASES").is_some());
+    assert!(all_met || count.is_some());
 }

@@ -2,8 +2,7 @@
 //! trap is named, under the release lines that they may run on. `berth plan` plans them, and refuses none that
 //! Slurm would take.
 
-use crate::check_common::rules;
-use crate::plan_common::berth;
+use crate::run::{berth, rules};
 use std::collections::BTreeSet;
 use std::fs;
 

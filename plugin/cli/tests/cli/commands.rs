@@ -6,11 +6,11 @@
 //! capitals have stand-ins (`PLACEHOLDERS` in `tests/src/page_lines.rs`).
 
 use crate::page_lines;
+use crate::run::{Done, berth, command, root};
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use crate::page_lines::{PageLine, of_help, of_pages};
 use berth_srun::line::{Line, Trouble};
@@ -36,19 +36,12 @@ const SUBCOMMANDS: [&str; 11] = [
 const REPORT: &str = r#"{"format":"berth-report","version":1,"node":"n1","task":0,"local":0,"pid":7,
 "cpus":"0","memory":"","memory_allowed":"0","as_planned":true,"sockets":"0","numa_nodes":"0","cores":"0"}"#;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// The lines of all pages, and of the examples of every subcommand.
 fn all_lines() -> Vec<PageLine> {
     let mut found = of_pages(&root());
     for command in SUBCOMMANDS {
-        let help = Command::new(env!("CARGO_BIN_EXE_berth"))
-            .args([command, "--help"])
-            .output()
-            .unwrap();
-        let examples = of_help(command, &String::from_utf8(help.stdout).unwrap());
+        let help = berth(&[command, "--help"], "").stdout;
+        let examples = of_help(command, &help);
         assert!(
             !examples.is_empty(),
             "berth {command} --help has no examples"
@@ -95,26 +88,21 @@ fn run(line: &PageLine, words: &[String], folder: &Path) -> Option<String> {
         words.push("--help".into());
     }
     let input = fs::File::open(folder.join("report.json")).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(&words)
-        .current_dir(folder)
-        // "This machine" of the pages is one with room for their lines.
-        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2")
-        // Nor is it a node of a cluster that runs here. For a file that is missing, Slurm's commands wait a minute.
-        .env("SLURM_CONF", "/dev/null")
-        .stdin(Stdio::from(input))
-        .output()
-        .unwrap();
-    let code = output.status.code();
+    let mut berth = command();
+    berth.args(&words).current_dir(folder).stdin(input);
+    // "This machine" of the pages is one with room for their lines.
+    berth.env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2");
+    // Nor is it a node of a cluster that runs here. For a file that is missing, Slurm's commands wait a minute.
+    berth.env("SLURM_CONF", "/dev/null");
+    let Done { code, stderr, .. } = Done::of(berth.output().unwrap());
     let as_shown = match (words[0].as_str(), line.is_shown_refused()) {
         // They judge this machine or a line; only a wrong option is the page's fault.
-        ("status" | "doctor" | "check", _) => matches!(code, Some(0 | 1)),
-        (_, true) => matches!(code, Some(1 | 2)),
-        (_, false) => code == Some(0),
+        ("status" | "doctor" | "check", _) => matches!(code, 0 | 1),
+        (_, true) => matches!(code, 1 | 2),
+        (_, false) => code == 0,
     };
     (!as_shown).then(|| {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let first = stderr.lines().next().unwrap_or_default().to_owned();
+        let first = stderr.lines().next().unwrap_or_default();
         format!(
             "{}: berth {}: {code:?} {first}",
             line.place,
@@ -257,12 +245,12 @@ fn lines_are_found_wherever_they_stand() {
 #[test]
 fn json_has_the_same_letters_in_every_locale() {
     let check = |locale| {
-        let line = "srun -n4 --binding=linear:1:1,1 ./app";
-        let mut check = Command::new(env!("CARGO_BIN_EXE_berth"));
         let machine = "--machine=pack:2 core:2 pu:1";
-        let check = check.args(["check", "--format=json", machine, line]);
-        check.env("LC_ALL", locale).output().unwrap().stdout
+        let line = "srun -n4 --binding=linear:1:1,1 ./app";
+        let mut check = command();
+        check.args(["check", "--format=json", machine, line]);
+        Done::of(check.env("LC_ALL", locale).output().unwrap()).stdout
     };
-    assert!(String::from_utf8(check("C")).unwrap().contains('×'));
+    assert!(check("C").contains('×'));
     assert_eq!(check("C"), check("C.UTF-8"));
 }

@@ -3,13 +3,12 @@
 
 use std::process::{Command, Stdio};
 
+use crate::run::{Done, berth};
+
 fn script(shell: &str) -> String {
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(["completions", shell])
-        .output()
-        .unwrap();
-    assert!(done.status.success());
-    String::from_utf8(done.stdout).unwrap()
+    let done = berth(&["completions", shell], "");
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    done.stdout
 }
 
 /// Asks the loaded script about the words of its arguments.
@@ -25,17 +24,11 @@ printf '%s\n' "${COMPREPLY[@]}"
 fn offered(words: &[&str]) -> Vec<String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), script("bash") + ASK).unwrap();
-    let done = Command::new("bash")
-        .arg("--norc")
-        .arg(file.path())
-        .args(words)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success() && stderr.is_empty(), "{stderr}");
-    let text = String::from_utf8(done.stdout).unwrap();
-    let lines = text.lines().filter(|line| !line.is_empty());
+    let mut bash = Command::new("bash");
+    bash.arg("--norc").arg(file.path()).args(words);
+    let done = Done::of(bash.stdin(Stdio::null()).output().unwrap());
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""));
+    let lines = done.stdout.lines().filter(|line| !line.is_empty());
     lines.map(String::from).collect()
 }
 
@@ -85,18 +78,11 @@ fn every_script_has_the_values_and_is_read_by_its_shell() {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &text).unwrap();
-        let read = Command::new(shell)
-            .arg("-n")
-            .arg(file.path())
-            .stdin(Stdio::null())
-            .output();
+        let mut read = Command::new(shell);
+        read.arg("-n").arg(file.path()).stdin(Stdio::null());
         // Without the shell there is nobody to read it.
-        if let Ok(done) = read {
-            let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert!(
-                done.status.success() && stderr.is_empty(),
-                "{shell}: {stderr}"
-            );
+        if let Ok(done) = read.output().map(Done::of) {
+            assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{shell}");
         }
     }
 }

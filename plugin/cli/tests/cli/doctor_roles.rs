@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
+use crate::run::berth;
 use serde_json::{Value, json};
 
 /// The verdict about plugstack.conf and its text, where slurmd has announced these roles.
@@ -27,12 +27,9 @@ fn judged(state: &Path, what: &str, mut words: Value) -> (String, String) {
     let node = state.join("n1");
     fs::create_dir_all(&node).unwrap();
     fs::write(node.join("slurmd.json"), words.to_string()).unwrap();
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(["doctor", "--format=json", "--state-dir"])
-        .arg(state)
-        .output()
-        .unwrap();
-    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let state = state.to_str().unwrap();
+    let done = berth(&["doctor", "--format=json", "--state-dir", state], "");
+    let document: Value = serde_json::from_str(&done.stdout).unwrap();
     let checks = document["checks"].as_array().unwrap();
     let check = checks.iter().find(|check| check["what"] == what);
     let check = check.unwrap_or_else(|| panic!("{checks:#?}"));

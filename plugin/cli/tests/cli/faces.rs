@@ -1,11 +1,10 @@
 //! One question has one answer, whoever asks: the same random lines through `berth plan`, through `--batch`, and
 //! through the library with a world that is made of texts. The seed is printed, and `BERTH_SEED` repeats a run.
 
-use crate::plan_common::berth;
-use crate::random::Random;
+use crate::random::{Random, seed};
+use crate::run::berth;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::random::options::OPTIONS;
 use berth_answer::Failure;
@@ -79,12 +78,6 @@ impl World for Machines {
     }
 }
 
-fn seed() -> u64 {
-    let typed = std::env::var("BERTH_SEED").ok();
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
-}
-
 fn line(random: &mut Random) -> String {
     let count = random.below(5);
     let options: Vec<_> = (0..count).map(|_| *random.one_of(OPTIONS)).collect();
@@ -145,7 +138,6 @@ fn by_command(machine: &str, line: &str) -> String {
 #[test]
 fn every_face_has_the_same_answer() {
     let seed = seed();
-    println!("BERTH_SEED={seed}");
     let mut random = Random(seed);
     for machine in MACHINES {
         let lines: Vec<_> = (0..LINES / MACHINES.len())
@@ -198,7 +190,6 @@ fn document(reader: &mut Reader<'_>, line: &str, world: &Machines) -> Option<Val
 #[test]
 fn a_step_of_a_script_has_the_plan_of_its_line() {
     let seed = seed();
-    println!("BERTH_SEED={seed}");
     let mut random = Random(seed);
     for machine in MACHINES {
         let world = Machines::default();

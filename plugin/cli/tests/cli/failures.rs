@@ -2,14 +2,10 @@
 //! compares with the code (man.rs), every error that ends a node's bindings has its row, and a row names the level of a
 //! line that is not in every log.
 
+use crate::run::root;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::log_common::{code, fixed, in_order, literal};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The log lines of task_berth(8).
 fn of_manual() -> Vec<String> {

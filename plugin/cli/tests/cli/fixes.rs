@@ -1,26 +1,24 @@
 //! The documentation of the named fixes, run: every request in it, both answers,
 //! and that each fix has its section.
 
-use std::process::Command;
-
 use berth_placement::Fix;
+
+use crate::run::{Done, command, root};
 
 const PAGE: &str = include_str!("../../../../docs/administrators/fixes.md");
 
 fn masks(request: &str, rest: &[&str]) -> String {
     let mut words = shlex::split(request).unwrap();
     words.extend(rest.iter().map(ToString::to_string));
-    let output = Command::new(env!("CARGO_BIN_EXE_berth"))
-        // Machine files of the page are named from the top.
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .args(["plan", "--format", "masks", "--cores=all"])
-        .args(words)
-        .output()
-        .unwrap();
-    match output.status.code() {
-        Some(0) => String::from_utf8(output.stdout).unwrap().trim().to_string(),
-        Some(1) => "refused".into(),
-        other => panic!("{request}: {other:?} {output:?}"),
+    // Machine files of the page are named from the top.
+    let mut plan = command();
+    plan.current_dir(root());
+    plan.args(["plan", "--format", "masks", "--cores=all"]);
+    let done = Done::of(plan.args(words).output().unwrap());
+    match done.code {
+        0 => done.stdout.trim().to_string(),
+        1 => "refused".into(),
+        _ => panic!("{request}: {done:?}"),
     }
 }
 

@@ -2,10 +2,9 @@
 //! behaviours. A mask that is another one than there fails, and the file's sum must stand in the newest entry of CHANGELOG.md, so
 //! nobody changes a mask without an entry. `BERTH_MASKS=write` writes what is planned now.
 
+use crate::run::{Done, command, output, root};
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 /// The columns behind a request.
 const BEHAVIOURS: [[&str; 4]; 3] = [
@@ -14,36 +13,19 @@ const BEHAVIOURS: [[&str; 4]; 3] = [
     ["--slurm", "26.05", "--compat", "berth"],
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn file() -> PathBuf {
     root().join("plugin/cli/tests/cli/golden-masks.txt")
 }
 
 /// The masks that each request gets on a machine.
 fn masks(machine: &str, behaviour: [&str; 4], requests: &[&str]) -> Vec<String> {
-    let mut plan = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .current_dir(root())
-        .arg("plan")
-        .args(shlex::split(machine).unwrap())
-        .args(behaviour)
-        .args(["--format", "masks", "--batch", "-"])
-        .env_remove("HWLOC_SYNTHETIC")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut plan = command();
+    plan.current_dir(root()).env_remove("HWLOC_SYNTHETIC");
+    plan.arg("plan").args(shlex::split(machine).unwrap());
+    plan.args(behaviour)
+        .args(["--format", "masks", "--batch", "-"]);
     let text = requests.join("\n") + "\n";
-    plan.stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
-    let answer = plan.wait_with_output().unwrap().stdout;
-    let answer = String::from_utf8(answer).unwrap();
+    let answer = Done::of(output(&mut plan, text.as_bytes())).stdout;
     let answers = answer.lines().map(|line| {
         let line = line.split(" # ").next().unwrap();
         // Texts of refusals are no interface.

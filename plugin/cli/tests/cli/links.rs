@@ -1,11 +1,8 @@
 //! What the pages link to is there: files, headings, and the source files that they name.
 
+use crate::run::root;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// Every file below a folder, but nothing that was built.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,6 +1,6 @@
 //! A value of 100 kB never reaches the terminal, whatever option has it.
 
-use crate::plan_common::{Done, berth};
+use crate::run::{Done, berth};
 
 /// More than any message has.
 const MOST: usize = 4000;
@@ -107,6 +107,12 @@ fn unknown_words() {
         "a plugin's option",
         &berth(&["plan", "--machine=pu:4", &line], ""),
     );
+    // It is a mask.
+    let mask = format!("--cpu-bind=mask_cpu:0x{}", "f".repeat(10_000));
+    let refused = berth(&["plan", "--machine=pu:4", "--cores=all", &mask], "");
+    is_short("a mask", &refused);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert!(refused.stderr.contains("names CPU"), "{}", refused.stderr);
     let batch = berth(
         &["plan", "--batch=-"],
         &format!("--map-by={long}\n--{long}\nsrun --{long} a\n"),

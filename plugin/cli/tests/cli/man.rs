@@ -1,24 +1,16 @@
 //! The man pages: complete, in order for mandoc and groff, and in step with the code.
 
+use crate::run::{self, root};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::log_common::{code, fixed, in_order, literal};
 
-fn berth(arguments: &[&str]) -> String {
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .env("LC_ALL", "C.UTF-8")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{arguments:?}: {stderr}");
-    String::from_utf8(done.stdout).unwrap()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+fn berth(words: &[&str]) -> String {
+    let done = run::berth(words, "");
+    assert_eq!(done.code, 0, "{words:?}: {}", done.stderr);
+    done.stdout
 }
 
 /// A page of `plugin/man`.
@@ -192,20 +184,10 @@ fn examples_run() {
         .collect();
     assert!(examples.len() >= 4, "{examples:?}");
     for example in examples {
-        let words = shlex(example);
+        let words = shlex::split(example).unwrap();
         let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
         berth(&words);
     }
-}
-
-/// Words of a line in which double quotes may stand.
-fn shlex(line: &str) -> Vec<String> {
-    let parts = line.split('"').enumerate();
-    let words = parts.flat_map(|(at, part)| match at % 2 {
-        1 => vec![part.to_string()],
-        _ => part.split_whitespace().map(String::from).collect(),
-    });
-    words.collect()
 }
 
 /// The lines between two that stand in a file.

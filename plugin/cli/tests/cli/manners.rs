@@ -1,14 +1,19 @@
 //! The command's manners: what it does with nonsense, with nobody listening, with no colours.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-fn berth(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(arguments)
-        .output()
-        .unwrap()
+use crate::run::{Done, berth, command, plan};
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// The number of columns of the widest line.
+fn width(text: &str) -> usize {
+    let widths = text.lines().map(|line| line.chars().count());
+    widths.max().unwrap()
 }
 
 /// One thing is no several things, whatever number a sentence has.
@@ -34,9 +39,8 @@ fn numbers_have_their_nouns() {
             .map(|word| word.replace(';', " "))
             .collect();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        let done = berth(&words);
-        let all = [done.stdout, done.stderr].concat();
-        let text = String::from_utf8(all).unwrap();
+        let done = berth(&words, "");
+        let text = done.stdout + &done.stderr;
         assert!(!text.contains("(s)"), "{words:?}: {text}");
         for noun in [
             "CPUs", "cores", "tasks", "nodes", "threads", "pairs", "sockets",
@@ -52,14 +56,14 @@ fn a_machine_that_is_none_is_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let broken = path("broken.xml");
-    std::fs::write(&broken, "<topology><object type=\"Machine\"").unwrap();
+    fs::write(&broken, "<topology><object type=\"Machine\"").unwrap();
     let binary = path("binary.xml");
-    std::fs::write(&binary, [0_u8, 159, 146, 150].repeat(1000)).unwrap();
+    fs::write(&binary, [0_u8, 159, 146, 150].repeat(1000)).unwrap();
     // A file of a gigabyte without its blocks.
     let huge = path("huge.xml");
     File::create(&huge).unwrap().set_len(1 << 30).unwrap();
     let no_cores = path("no-cores.xml");
-    std::fs::write(
+    fs::write(
         &no_cores,
         "<?xml version=\"1.0\"?>\n<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" \
          cpuset=\"0x0\" complete_cpuset=\"0x0\" allowed_cpuset=\"0x0\" nodeset=\"0x1\" \
@@ -86,58 +90,27 @@ fn a_machine_that_is_none_is_told_in_one_line() {
             &["topo", "--machine"],
             &["discover", "--machine"],
         ] {
-            let done = berth(&[command, &[machine]].concat());
-            let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert_eq!(done.status.code(), Some(2), "{machine}: {stderr}");
-            assert!(
-                stderr.starts_with("berth: ") && !stderr.contains("panicked"),
-                "{machine}: {stderr}"
-            );
-            assert_eq!(done.stdout, b"", "{machine}");
+            let done = berth(&[command, &[machine]].concat(), "");
+            let is_named = done.stderr.starts_with("berth: ");
+            assert!(is_named && !done.stderr.contains("panicked"), "{done:#?}");
+            assert_eq!((done.code, done.stdout.as_str()), (2, ""), "{machine}");
         }
     }
 }
 
 /// As `berth … | head -1`: the end is quiet, whatever was left to say.
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn nobody_reads_to_the_end() {
-    for arguments in [
-        &[
-            "plan",
-            "--machine",
-            "pack:2 core:4 pu:2",
-            "-N2000",
-            "--ntasks-per-node=16",
-        ][..],
-        &[
-            "plan",
-            "--machine",
-            "pack:2 core:4 pu:2",
-            "-N2000",
-            "--ntasks-per-node=16",
-            "--format=json",
-        ],
-        &[
-            "plan",
-            "--machine",
-            "pack:2 core:4 pu:2",
-            "-N2000",
-            "--ntasks-per-node=16",
-            "--format=cpus",
-        ],
-        &[
-            "plan",
-            "--machine",
-            "pack:2 core:64 pu:2",
-            "-N200",
-            "--format=tree",
-        ],
-        &["topo", "--machine", "pack:4 core:256 pu:2"],
-        &["completions", "zsh"],
+    for line in [
+        "plan --machine=lumi-c -N2000 --ntasks-per-node=16",
+        "plan --machine=lumi-c -N2000 --ntasks-per-node=16 --format=json",
+        "plan --machine=lumi-c -N2000 --ntasks-per-node=16 --format=cpus",
+        "plan --machine=lumi-c -N200 --format=tree",
+        "topo --machine=core:2048",
+        "completions zsh",
     ] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
-            .args(arguments)
+        let mut child = command()
+            .args(words(line))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -146,124 +119,92 @@ fn nobody_reads_to_the_end() {
         let mut pipe = child.stdout.take().unwrap();
         pipe.read_exact(&mut first).unwrap();
         drop(pipe);
-        let done = child.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{arguments:?}: {stderr}");
-        assert!(
-            !stderr.contains("panicked") && !stderr.contains("Broken pipe"),
-            "{arguments:?}: {stderr}"
-        );
+        let done = Done::of(child.wait_with_output().unwrap());
+        assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+        let is_quiet = ["panicked", "Broken pipe"].map(|word| !done.stderr.contains(word));
+        assert_eq!(is_quiet, [true, true], "{line}: {}", done.stderr);
     }
 }
 
 #[test]
 fn colours_are_asked_for_or_absent() {
-    let tree = [
-        "plan",
-        "--machine",
-        "pack:2 core:2 pu:1",
-        "-n2",
-        "--cpu-bind=cores",
-        "--format=tree",
-    ];
-    let plain = berth(&tree).stdout;
-    assert!(!plain.contains(&0x1b));
-    let coloured = berth(&[&tree[..], &["--color=always"]].concat()).stdout;
-    assert!(coloured.contains(&0x1b));
+    let tree = "--machine core:4 -n2 --cpu-bind=cores --format=tree";
+    let plain = plan(tree).stdout;
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = plan(&format!("{tree} --color=always")).stdout;
+    assert!(coloured.contains('\u{1b}'));
     // Without its colours it says the same.
-    let text = String::from_utf8(coloured).unwrap();
-    let mut stripped = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('\u{1b}') {
-        stripped.push_str(&rest[..at]);
-        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
-    }
-    stripped.push_str(rest);
-    assert_eq!(stripped.as_bytes(), plain);
+    let mut parts = coloured.split('\u{1b}');
+    let first = parts.next().unwrap().to_owned();
+    let rest = parts.map(|part| part.split_once('m').unwrap().1);
+    assert_eq!(first + &rest.collect::<String>(), plain);
 }
 
 /// Trees and tables have an ASCII form, by the locale or by the option.
 #[test]
 fn ascii_is_asked_for_or_the_locale_wants_it() {
-    let tree = [
-        "plan",
-        "--machine=pack:2 numa:2 core:2 pu:1",
-        "-n3",
-        "--format=tree",
-        "--explain",
-    ];
-    let run = |locale: &str, more: &[&str]| {
-        let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+    let run = |locale: &str, more: &str| {
+        let mut berth = command();
+        berth.args(["plan", "--machine=pack:2 numa:2 core:2 pu:1"]);
+        let more = words("-n3 --format=tree --explain")
+            .into_iter()
+            .chain(words(more));
+        let done = berth
+            .args(more.filter(|word| !word.is_empty()))
             .env("LC_ALL", locale)
-            .args([&tree[..], more].concat())
-            .output()
-            .unwrap();
-        assert!(done.status.success());
-        String::from_utf8(done.stdout).unwrap()
+            .output();
+        let done = Done::of(done.unwrap());
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        done.stdout
     };
-    let ours = run("C.UTF-8", &[]);
-    assert!(
-        ours.contains("┌─ socket 0 ─") && ours.contains('×'),
-        "{ours}"
-    );
-    let plain = run("C", &[]);
-    assert!(
-        plain.is_ascii() && plain.contains("+- socket 0 -"),
-        "{plain}"
-    );
-    assert!(plain.contains("| NUMA node 1 "), "{plain}");
-    assert_eq!(run("C.UTF-8", &["--ascii"]), plain);
+    let ours = run("C.UTF-8", "");
+    let has_boxes = ours.contains("┌─ socket 0 ─") && ours.contains('×');
+    assert!(has_boxes, "{ours}");
+    let plain = run("C", "");
+    let has_lines = plain.contains("+- socket 0 -") && plain.contains("| NUMA node 1 ");
+    assert!(plain.is_ascii() && has_lines, "{plain}");
+    assert_eq!(run("C.UTF-8", "--ascii"), plain);
     // What programs read is the same everywhere.
-    let svg = |locale| run(locale, &["--format=svg"]);
+    let svg = |locale| run(locale, "--format=svg");
     assert_eq!(svg("C"), svg("C.UTF-8"));
 }
 
 /// Tables of a large node fit a terminal of 80 columns, and nothing is lost by that.
 #[test]
 fn tables_fit_eighty_columns() {
-    let odd = "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48,50,64-99";
-    let odd = format!("--cpus={odd}");
+    let letters = |text: &str| {
+        let mut letters: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+        letters.sort_unstable();
+        letters
+    };
     for (machine, options) in [
-        (
-            "pack:2 core:64 pu:1",
-            &["-n3", "-c40", "--cpu-bind=cores"][..],
-        ),
+        ("pack:2 core:64 pu:1", "-n3 -c40 --cpu-bind=cores"),
         (
             "pack:2 core:32 pu:2",
-            &["-n16", "-c8", "--cpu-bind=threads", "-m", "block:fcyclic"],
+            "-n16 -c8 --cpu-bind=threads -m block:fcyclic",
         ),
         (
             "pack:2 numa:4 core:8 pu:2",
-            &["-N2", "-n8", "-c8", "--cpu-bind=cores", "--mem-bind=local"],
+            "-N2 -n8 -c8 --cpu-bind=cores --mem-bind=local",
         ),
         (
             "pack:2 core:64 pu:2",
-            &["-n2", "-O", "--cpu-bind=sockets", &odd],
+            "-n2 -O --cpu-bind=sockets \
+             --cpus=0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48,50,64-99",
         ),
         (
             "pack:2 core:64 pu:2",
-            &["-n8", "--exclusive", "--binding=env:linear:6"],
+            "-n8 --exclusive --binding=env:linear:6",
         ),
     ] {
         let machine = format!("--machine={machine}");
-        let done = berth(&[&["plan", &machine, "--masks"][..], options].concat());
-        let text = String::from_utf8(done.stdout).unwrap();
-        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= 80, "{machine} {options:?}: {widest}\n{text}");
-        let wide = berth(&[&["plan", &machine, "--masks", "--width=1000"][..], options].concat());
-        let letters = |bytes: &[u8]| {
-            let mut all: Vec<u8> = bytes.to_vec();
-            all.retain(|byte| !byte.is_ascii_whitespace());
-            all.sort_unstable();
-            all
-        };
-        assert_eq!(
-            letters(text.as_bytes()),
-            letters(&wide.stdout),
-            "{machine} {options:?}"
-        );
-        let topo = String::from_utf8(berth(&["topo", &machine]).stdout).unwrap();
-        assert!(topo.lines().all(|line| line.len() <= 80), "{topo}");
+        let plan = [&["plan", &machine, "--masks"], words(options).as_slice()].concat();
+        let text = berth(&plan, "").stdout;
+        assert!(width(&text) <= 80, "{machine} {options}:\n{text}");
+        let wide = berth(&[&plan[..], &["--width=1000"]].concat(), "").stdout;
+        assert_eq!(letters(&text), letters(&wide), "{machine} {options}");
+        let topo = berth(&["topo", &machine], "").stdout;
+        assert!(width(&topo) <= 80, "{topo}");
     }
 }
 
@@ -276,60 +217,23 @@ fn pictures_fit_their_width() {
         "pack:1 core:12 pu:8",
         "pack:2 numa:4 core:3 pu:2",
     ] {
-        for width in [60, 80, 120, 200] {
-            let width = width.to_string();
-            let done = berth(&[
-                "topo",
-                "--machine",
-                machine,
-                "--format=tree",
-                "--width",
-                &width,
-            ]);
-            let text = String::from_utf8(done.stdout).unwrap();
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(
-                widest <= width.parse::<usize>().unwrap(),
-                "{machine} at {width}:\n{text}"
-            );
+        for columns in [60, 80, 120, 200] {
+            let option = format!("--width={columns}");
+            let topo = ["topo", "--machine", machine, "--format=tree", &option];
+            let text = berth(&topo, "").stdout;
+            assert!(width(&text) <= columns, "{machine} at {columns}:\n{text}");
         }
     }
 }
 
 #[test]
 fn short_help_fits_a_screen_and_has_examples() {
-    for command in [
-        "plan",
-        "tune",
-        "topo",
-        "status",
-        "check",
-        "report",
-        "env",
-        "discover",
-        "completions",
-    ] {
-        let help = String::from_utf8(berth(&[command, "-h"]).stdout).unwrap();
+    for command in words("plan tune topo status check report env discover completions") {
+        let help = berth(&[command, "-h"], "").stdout;
         let lines = help.lines().count();
         assert!(lines <= 50, "{command} -h has {lines} lines:\n{help}");
         assert!(help.contains("Examples:"), "{command}");
-        let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(
-            widest <= 100,
-            "{command} -h is {widest} columns wide:\n{help}"
-        );
-    }
-}
-
-#[test]
-fn every_shell_has_completions() {
-    for shell in ["bash", "zsh", "fish"] {
-        let done = berth(&["completions", shell]);
-        let text = String::from_utf8(done.stdout).unwrap();
-        assert!(
-            text.contains("cpu-bind") && text.contains("rankfile"),
-            "{shell}"
-        );
+        assert!(width(&help) <= 100, "{command} -h:\n{help}");
     }
 }
 
@@ -337,45 +241,16 @@ fn every_shell_has_completions() {
 #[test]
 fn explanations_stay_out_of_files() {
     for format in ["svg", "masks", "cpus", "rankfile"] {
-        let plan = [
-            "plan",
-            "--machine",
-            "pu:2",
-            "-n2",
-            "--cpu-bind=threads",
-            "--format",
-            format,
-        ];
-        let plain = berth(&plan);
-        let explained = berth(&[&plan[..], &["--explain"]].concat());
-        assert_eq!(explained.stdout, plain.stdout, "{format}");
-        let stderr = String::from_utf8_lossy(&explained.stderr).into_owned();
+        let line = format!("--machine pu:2 -n2 --cpu-bind=threads --format {format}");
+        let explained = plan(&format!("{line} --explain"));
+        assert_eq!(explained.stdout, plan(&line).stdout, "{format}");
+        let why = "why         tasks are bound to threads";
         assert!(
-            stderr.contains("why         tasks are bound to threads"),
-            "{format}: {stderr}"
+            explained.stderr.contains(why),
+            "{format}: {}",
+            explained.stderr
         );
     }
-}
-
-/// CPUs= of slurm.conf as cores: a task gets one thread of each.
-#[test]
-fn cpus_counted_as_cores() {
-    let plan = [
-        "plan",
-        "--machine",
-        "core:2 pu:2",
-        "-n2",
-        "-c1",
-        "--cpu-bind=threads",
-        "--format=cpus",
-    ];
-    let cpus =
-        |more: &[&str]| String::from_utf8(berth(&[&plan[..], more].concat()).stdout).unwrap();
-    assert_eq!(cpus(&["-m", "block:block"]), "0\n1\n");
-    assert_eq!(cpus(&["-m", "block:block", "--config-cpus=4"]), "0\n1\n");
-    assert_eq!(cpus(&["-m", "block:block", "--config-cpus=2"]), "0\n2\n");
-    let odd = berth(&[&plan[..], &["--config-cpus=3"]].concat());
-    assert_eq!(odd.status.code(), Some(1));
 }
 
 /// The program of a report goes on and gives its exit code, even if nobody can read the report.
@@ -383,7 +258,7 @@ fn cpus_counted_as_cores() {
 fn a_report_never_ends_its_program() {
     let marker = tempfile::NamedTempFile::new().unwrap();
     let line = format!("sleep 0.6; echo done > {}; exit 7", marker.path().display());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+    let mut child = command()
         .args(["report", "--after", "0.1", "--", "sh", "-c", &line])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -391,5 +266,5 @@ fn a_report_never_ends_its_program() {
         .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    assert_eq!(std::fs::read(marker.path()).unwrap(), b"done\n");
+    assert_eq!(fs::read(marker.path()).unwrap(), b"done\n");
 }

@@ -1,14 +1,11 @@
 //! The monitoring examples name counters that berth writes, and the health check does what its page says.
 
+use crate::run::{Done, root};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn example(name: &str) -> PathBuf {
     root().join("slurm-conf-examples/monitoring").join(name)
@@ -66,42 +63,40 @@ fn the_dashboard_shows_every_counter_and_no_other() {
     assert_eq!(shown, written());
 }
 
-/// Runs an example with the built command in PATH, and says how it ended and what it printed.
-fn run(name: &str, argument: Option<&Path>, state: &Path) -> (Option<i32>, String) {
-    let program = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let output = Command::new(example(name))
-        .args(argument)
-        .env("PATH", format!("{}:{path}", program.display()))
-        .env("BERTH_STATE_DIR", state)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.code(), text)
+/// An example for the node n17, with the programs of a folder first in PATH.
+fn script(name: &str, programs: &Path) -> Command {
+    let mut script = Command::new(example(name));
+    script.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    script.env("SLURMD_NODENAME", "n17");
+    script
+}
+
+/// The folder of the built command.
+fn built() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap()
 }
 
 #[test]
 fn the_health_check_fails_and_says_why_where_no_slurmd_runs_berth() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, text) = run("health-check.sh", None, folder.path());
-    assert_eq!(code, Some(1), "{text}");
-    assert!(!text.trim().is_empty());
+    let mut check = script("health-check.sh", built());
+    check.env("BERTH_STATE_DIR", folder.path());
+    let done = Done::of(check.output().unwrap());
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(!done.stdout.trim().is_empty());
 }
 
 #[test]
 fn the_health_check_leaves_its_result_for_the_collector() {
     let (state, collector) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let program = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
     // As slurmd starts it: nearly without variables, and the host's name is not the node's.
-    let done = Command::new(example("health-check.sh"))
-        .env_clear()
-        .env("PATH", format!("{}:/usr/bin:/bin", program.display()))
-        .env("SLURMD_NODENAME", "n17")
-        .env("BERTH_STATE_DIR", state.path())
-        .env("BERTH_COLLECTOR", collector.path())
-        .output()
-        .unwrap();
-    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let mut check = Command::new(example("health-check.sh"));
+    check.env_clear().env("SLURMD_NODENAME", "n17");
+    check.env("PATH", format!("{}:/usr/bin:/bin", built().display()));
+    check.env("BERTH_STATE_DIR", state.path());
+    check.env("BERTH_COLLECTOR", collector.path());
+    let done = Done::of(check.output().unwrap());
+    assert_eq!(done.code, 1, "{done:?}");
     let files: Vec<_> = fs::read_dir(collector.path()).unwrap().flatten().collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert_eq!(files[0].file_name(), "n17-berth-doctor.prom");
@@ -118,12 +113,8 @@ fn the_health_check_asks_for_its_own_node_alone() {
     // A host has the folder of a slurmd that is stopped too, so doctor finds a fault where no node is named.
     let doctor = "[ \"$*\" = 'doctor --quiet --node n17' ] || exit 1";
     program(folder.path(), "berth", doctor);
-    let done = Command::new(example("health-check.sh"))
-        .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
-        .env("SLURMD_NODENAME", "n17")
-        .output()
-        .unwrap();
-    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let done = script("health-check.sh", folder.path()).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
 }
 
 /// A program in a folder: these lines of a shell.
@@ -135,14 +126,10 @@ fn program(folder: &Path, name: &str, lines: &str) {
 
 /// Runs the health check with `drain` and these programs first in PATH; what it printed.
 fn check_and_drain(programs: &Path) -> String {
-    let done = Command::new(example("health-check.sh"))
-        .arg("drain")
-        .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
-        .env("SLURMD_NODENAME", "n17")
-        .output()
-        .unwrap();
-    assert_eq!(done.status.code(), Some(1), "{done:?}");
-    String::from_utf8_lossy(&done.stdout).into_owned()
+    let mut check = script("health-check.sh", programs);
+    let done = Done::of(check.arg("drain").output().unwrap());
+    assert_eq!(done.code, 1, "{done:?}");
+    done.stdout
 }
 
 #[test]
@@ -254,10 +241,15 @@ fn the_metrics_of_all_node_names_are_one_file() {
         fs::create_dir(state.path().join(node)).unwrap();
         fs::write(state.path().join(node).join("slurmd.json"), "{}").unwrap();
     }
+    let write = |folder: &Path| {
+        let mut write = script("write-metrics.sh", built());
+        write.arg(folder).env("BERTH_STATE_DIR", state.path());
+        Done::of(write.output().unwrap())
+    };
     // A second run replaces the file.
     for _ in 0..2 {
-        let (code, text) = run("write-metrics.sh", Some(collector.path()), state.path());
-        assert_eq!((code, text.as_str()), (Some(0), ""));
+        let done = write(collector.path());
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""));
     }
     let files: Vec<_> = fs::read_dir(collector.path()).unwrap().flatten().collect();
     assert_eq!(files.len(), 1, "{files:?}");
@@ -266,7 +258,6 @@ fn the_metrics_of_all_node_names_are_one_file() {
         let line = format!("berth_launches_total{{node=\"{node}\"}} 0");
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
-    let nowhere = collector.path().join("nowhere");
-    let (code, text) = run("write-metrics.sh", Some(&nowhere), state.path());
-    assert_ne!(code, Some(0), "{text}");
+    let nowhere = write(&collector.path().join("nowhere"));
+    assert_ne!(nowhere.code, 0, "{nowhere:?}");
 }

@@ -4,8 +4,9 @@
 //! blocks marked `text`, and are not run.
 
 use crate::page_lines;
+use crate::run::root;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Pictures of the pages, and the options that draw them.
@@ -35,10 +36,6 @@ const PICTURES: &[(&str, &str)] = &[
         "plan --machine 'pack:2 core:4 pu:2' --cores all -n 12 --hint=nomultithread --format svg",
     ),
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// What a shell prints for a line, both outputs.
 fn run(line: &str) -> String {

@@ -1,7 +1,7 @@
 //! The command opens a script once for an answer, as the kernel counts it: a script that changes meanwhile
 //! would otherwise be two scripts.
 
-use crate::plan_common::berth;
+use crate::run::berth;
 use std::fs;
 use std::path::Path;
 

@@ -11,28 +11,31 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::run::command;
+
 /// Another user.
 const USER: u32 = 65534;
 const WAIT: &str = "3";
 
-/// One task of a step with two of them, in a temporary directory that all users share.
+/// A report from a job, in a temporary directory that all users share.
+fn report(shared: &Path, job: u32) -> Command {
+    let mut report = command();
+    report.args(["report", "--format=json", "--wait", WAIT]);
+    report.env("TMPDIR", shared).env("SLURM_STEP_ID", "0");
+    report.env("SLURM_JOB_ID", job.to_string());
+    report.stdout(Stdio::piped()).stderr(Stdio::piped());
+    report
+}
+
+/// One task of a step with two of them.
 fn task(shared: &Path, job: u32, local: u32) -> Child {
-    let job = job.to_string();
-    let local = local.to_string();
-    Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(["report", "--format=json", "--wait", WAIT])
-        .env("TMPDIR", shared)
-        .env("SLURM_JOB_ID", job)
-        .env("SLURM_STEP_ID", "0")
-        .env("SLURM_NODEID", "0")
-        .env("SLURM_PROCID", &local)
-        .env("SLURM_LOCALID", &local)
-        .env("SLURM_STEP_TASKS_PER_NODE", "2")
-        .env("SLURMD_NODENAME", "n1")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    let mut report = report(shared, job);
+    for name in ["SLURM_PROCID", "SLURM_LOCALID"] {
+        report.env(name, local.to_string());
+    }
+    report.env("SLURM_NODEID", "0").env("SLURMD_NODENAME", "n1");
+    report.env("SLURM_STEP_TASKS_PER_NODE", "2");
+    report.spawn().unwrap()
 }
 
 fn shared() -> tempfile::TempDir {
@@ -69,21 +72,14 @@ fn rows(output: &Output) -> usize {
 fn ranks_of_an_mpirun_inside_a_step_meet_each_other() {
     let shared = shared();
     let rank = |local: &str| {
-        Command::new(env!("CARGO_BIN_EXE_berth"))
-            .args(["report", "--format=json", "--wait", WAIT])
-            .env("TMPDIR", shared.path())
-            .env("SLURM_JOB_ID", "4712")
-            .env("SLURM_STEP_ID", "0")
-            .env("SLURM_PROCID", "0")
-            .env("SLURM_LOCALID", "0")
-            .env("SLURM_STEP_TASKS_PER_NODE", "1")
-            .env("OMPI_COMM_WORLD_RANK", local)
-            .env("OMPI_COMM_WORLD_LOCAL_RANK", local)
-            .env("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let mut report = report(shared.path(), 4712);
+        report.env("SLURM_PROCID", "0").env("SLURM_LOCALID", "0");
+        report.env("SLURM_STEP_TASKS_PER_NODE", "1");
+        for name in ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"] {
+            report.env(name, local);
+        }
+        report.env("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
+        report.spawn().unwrap()
     };
     let outputs = both(["0", "1"].map(rank));
     assert_eq!(outputs.each_ref().map(rows), [2, 0], "{outputs:?}");

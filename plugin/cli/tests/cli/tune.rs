@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::tune_stage::{Done, Stage};
+use crate::run::Done;
+use crate::tune_stage::Stage;
 
 /// Two CPUs, so lines are planned and those that are alike are known.
-const PLACE: [&str; 2] = ["--machine=pack:1 core:2 pu:1", "--cores=all"];
+const PLACE: &str = "'--machine=pack:1 core:2 pu:1' --cores=all";
 
 /// A program that prints its score: 30 with cores, else 10.
 const SCORE: &str = "case $OPTIONS in *=cores*) echo score 30;; *) echo score 10;; esac";
@@ -18,15 +19,10 @@ const SCORE: &str = "case $OPTIONS in *=cores*) echo score 30;; *) echo score 10
 #[test]
 fn the_fastest_line_comes_first_with_its_batch_script() {
     let stage = Stage::new(SCORE);
-    let words = [
-        "--folder=f",
-        "--metric=score ([0-9]+)",
-        "--higher",
-        "--only=--cpu-bind=cores",
-        "--only=-m block:block",
-    ];
-    let line = "A=1 srun -n 2 -t 10 --cpu-bind=none ./app";
-    let done = stage.tune(&[&words[..], &[line]].concat());
+    let done = stage.tune(
+        "--folder=f --metric='score ([0-9]+)' --higher --only=--cpu-bind=cores '--only=-m block:block' \
+         'A=1 srun -n 2 -t 10 --cpu-bind=none ./app'",
+    );
     done.shows(
         0,
         &[
@@ -52,33 +48,23 @@ fn only_rounds_in_which_both_lines_have_a_value_are_compared() {
         "case $OPTIONS in *=cores*) echo score 30;; \
          *) echo run >> runs; [ $(grep -c . runs) -eq 2 ] || echo score 10;; esac",
     );
-    let words = [
-        "--folder=f",
-        "--metric=score ([0-9]+)",
-        "--higher",
-        "--only=--cpu-bind=cores",
-        "srun -n 2 --cpu-bind=none ./app",
-    ];
     let says = "3.00 times as fast as today's line (3.00 to 3.00, from 5 rounds)";
-    stage.tune(&words).shows(0, &[says]);
+    stage
+        .tune(
+            "--folder=f --metric='score ([0-9]+)' --higher --only=--cpu-bind=cores \
+             'srun -n 2 --cpu-bind=none ./app'",
+        )
+        .shows(0, &[says]);
     assert_eq!(stage.runs().len(), 12);
 }
 
 #[test]
 fn a_variable_that_is_no_utf8_reaches_the_program() {
     let stage = Stage::new("echo score ${#MINE}");
-    let words = [
-        "--folder=f",
-        "--metric=score ([0-9]+)",
-        "--only=",
-        "srun -n 1 ./app",
-    ];
-    let mut tune = stage.command(&words);
-    let done = Done::of(
-        tune.env("MINE", OsStr::from_bytes(b"\xff\xfe"))
-            .output()
-            .unwrap(),
-    );
+    let line = "--folder=f --metric='score ([0-9]+)' --only= 'srun -n 1 ./app'";
+    let mut tune = stage.command(line);
+    tune.env("MINE", OsStr::from_bytes(b"\xff\xfe"));
+    let done = Done::of(tune.output().unwrap());
     done.shows(0, &["result.svg are in f."]);
     assert_eq!(stage.result()["lines"][0]["median"], 2.0, "{done:#?}");
 }
@@ -86,13 +72,9 @@ fn a_variable_that_is_no_utf8_reaches_the_program() {
 #[test]
 fn lines_that_are_planned_alike_run_once() {
     let stage = Stage::new("echo score 1");
-    let words = [
-        "--folder=f",
-        "--only=--cpu-bind=cores",
-        "--only=--cpu-bind=threads",
-        "srun -n 2 ./app",
-    ];
-    let done = stage.tune(&[&PLACE[..], &words].concat());
+    let tune = |line: &str| stage.tune(&format!("{PLACE} {line}"));
+    let done =
+        tune("--folder=f --only=--cpu-bind=cores --only=--cpu-bind=threads 'srun -n 2 ./app'");
     done.shows(
         0,
         &[
@@ -103,64 +85,50 @@ fn lines_that_are_planned_alike_run_once() {
     );
     assert_eq!(stage.runs().len(), 1);
     // Without a plan nothing is alike, and with threads the places differ.
-    let words = [
-        "--dry-run",
-        "--only=--cpu-bind=cores",
-        "srun -n 1 -c 2 ./app",
-    ];
-    stage.tune(&[&PLACE[..], &words].concat()).shows(
-        0,
-        &["2 different lines", "OMP_PLACES=cores --cpu-bind=cores"],
-    );
-    let own = [
-        "--dry-run",
-        "--only=--cpu-bind=cores",
-        "OMP_NUM_THREADS=2 srun -n 1 -c 2 ./app",
-    ];
-    stage
-        .tune(&[&PLACE[..], &own].concat())
-        .shows(0, &["1 different line;"]);
-    let other = ["--dry-run", "--only=--mpi=pmix", "srun -n 2 ./app"];
-    stage
-        .tune(&[&PLACE[..], &other].concat())
-        .shows(0, &["2 different lines"]);
+    for (line, says) in [
+        (
+            "--only=--cpu-bind=cores 'srun -n 1 -c 2 ./app'",
+            "2 different lines",
+        ),
+        (
+            "--only=--cpu-bind=cores 'srun -n 1 -c 2 ./app'",
+            "OMP_PLACES=cores --cpu-bind=cores",
+        ),
+        (
+            "--only=--cpu-bind=cores 'OMP_NUM_THREADS=2 srun -n 1 -c 2 ./app'",
+            "1 different line;",
+        ),
+        ("--only=--mpi=pmix 'srun -n 2 ./app'", "2 different lines"),
+    ] {
+        tune(&format!("--dry-run {line}")).shows(0, &[says]);
+    }
 }
 
 #[test]
 fn what_cannot_be_tuned_says_what_to_do() {
     let stage = Stage::new(SCORE);
-    for (words, code, part) in [
-        (&["srun ./app > x"][..], 2, "needs a shell"),
-        (&["./app"], 2, "does not begin with srun"),
-        (&["srun -n 2"], 2, "starts no program"),
-        (&["srun --ntask=1 ./app"], 2, "ntask"),
-        (&["--metric=(", "srun ./app"], 2, "no regular expression"),
-        (&["--only=./b", "srun ./app"], 2, "a word that is no option"),
-        (&["--higher", "srun ./app"], 2, "--metric"),
-        (&["--resume=none"], 2, "none/runs.jsonl cannot be opened"),
-        (
-            &["--folder=.", "srun ./app"],
-            1,
-            "name a new one with --folder",
-        ),
-        (&["--repeat=0", "srun ./app"], 2, "1..=1000"),
-        (&["--", "sbatch", "-n2"], 2, "there is no line of srun"),
-        (&[], 2, "<LINE>"),
+    for (line, code, part) in [
+        ("'srun ./app > x'", 2, "needs a shell"),
+        ("./app", 2, "does not begin with srun"),
+        ("'srun -n 2'", 2, "starts no program"),
+        ("'srun --ntask=1 ./app'", 2, "ntask"),
+        ("'--metric=(' 'srun ./app'", 2, "no regular expression"),
+        ("--only=./b 'srun ./app'", 2, "a word that is no option"),
+        ("--higher 'srun ./app'", 2, "--metric"),
+        ("--resume=none", 2, "none/runs.jsonl cannot be opened"),
+        ("--folder=. 'srun ./app'", 1, "name a new one with --folder"),
+        ("--repeat=0 'srun ./app'", 2, "1..=1000"),
+        ("-- sbatch -n2", 2, "there is no line of srun"),
+        ("", 2, "<LINE>"),
     ] {
-        let done = stage.tune(words);
+        let done = stage.tune(line);
         done.shows(code, &[part]);
-        assert_eq!(done.stdout, "", "{words:?}");
+        assert_eq!(done.stdout, "", "{line}");
     }
-    let refused = [
-        &PLACE[..],
-        &[
-            "--only=--cpu-bind=map_cpu:9",
-            "srun -n 2 --cpu-bind=map_cpu:8 ./app",
-        ],
-    ]
-    .concat();
-    stage.tune(&refused).shows(1, &["berth: refused:"]);
-    let mut outside = stage.command(&["srun ./app"]);
+    let refused = "--only=--cpu-bind=map_cpu:9 'srun -n 2 --cpu-bind=map_cpu:8 ./app'";
+    let done = stage.tune(&format!("{PLACE} {refused}"));
+    done.shows(1, &["berth: refused:"]);
+    let mut outside = stage.command("'srun ./app'");
     let done = Done::of(outside.env_remove("SLURM_JOB_ID").output().unwrap());
     done.shows(
         1,
@@ -170,12 +138,10 @@ fn what_cannot_be_tuned_says_what_to_do() {
             "--dry-run",
         ],
     );
+    let says = ["/nonexistent/srun cannot be started", "no line has a value"];
     stage
-        .tune(&["--only=--exact", "/nonexistent/srun ./app"])
-        .shows(
-            1,
-            &["/nonexistent/srun cannot be started", "no line has a value"],
-        );
+        .tune("--only=--exact '/nonexistent/srun ./app'")
+        .shows(1, &says);
 }
 
 #[test]
@@ -188,19 +154,10 @@ fn a_line_that_fails_is_a_row_with_its_reason() {
         esac
         echo x >> count; [ $(($(wc -l < count) % 3)) != 0 ] && echo rate $(wc -l < count)",
     );
-    let words = [
-        "--folder=f",
-        "--metric=rate ([0-9]+)",
-        "--warmup=0",
-        "--repeat=6",
-        "--timeout=0.3",
-    ];
-    let lines = [
-        "--only=--cpu-bind=cores",
-        "--only=--cpu-bind=threads",
-        "srun --cpu-bind=none ./app",
-    ];
-    let done = stage.tune(&[&words[..], &lines].concat());
+    let done = stage.tune(
+        "--folder=f --metric='rate ([0-9]+)' --warmup=0 --repeat=6 --timeout=0.3 \
+         --only=--cpu-bind=cores --only=--cpu-bind=threads 'srun --cpu-bind=none ./app'",
+    );
     done.shows(
         0,
         &[
@@ -218,33 +175,17 @@ fn a_line_that_fails_is_a_row_with_its_reason() {
 #[test]
 fn a_metric_that_is_missing_is_named() {
     let stage = Stage::new("echo speed 3");
-    let done = stage.tune(&[
-        "--folder=f",
-        "--metric=score ([0-9]+)",
-        "--only=--exact",
-        "srun ./app",
-    ]);
-    done.shows(
-        1,
-        &[
-            "no line has a value",
-            "nothing that --metric 'score ([0-9]+)' finds",
-        ],
-    );
+    let done = stage.tune("--folder=f --metric='score ([0-9]+)' --only=--exact 'srun ./app'");
+    let says = "nothing that --metric 'score ([0-9]+)' finds";
+    done.shows(1, &["no line has a value", says]);
 }
 
 #[test]
 fn nothing_is_lost_when_it_is_ended() {
-    let words = [
-        "--folder=f",
-        "--warmup=0",
-        "--repeat=4",
-        "--only=--exact",
-        "srun ./app",
-    ];
+    let line = "--folder=f --warmup=0 --repeat=4 --only=--exact 'srun ./app'";
     for signal in ["-INT", "-TERM", "-KILL"] {
         let stage = Stage::new("echo start >> starts; sleep 0.2");
-        let child = stage.started(&words, 3);
+        let child = stage.started(line, 3);
         let pid = child.id().to_string();
         Command::new("kill").args([signal, &pid]).status().unwrap();
         let done = Done::of(child.wait_with_output().unwrap());
@@ -263,7 +204,7 @@ fn nothing_is_lost_when_it_is_ended() {
         let file = stage.path().join("f/runs.jsonl");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text + "{\"round\":2,\"li").unwrap();
-        let again = stage.tune(&["--resume=f", "--repeat=4"]);
+        let again = stage.tune("--resume=f --repeat=4");
         again.shows(0, &["round"]);
         let runs = stage.runs();
         let whole: Vec<_> = runs.iter().filter(|line| line.ends_with('}')).collect();
@@ -280,8 +221,8 @@ fn nothing_is_lost_when_it_is_ended() {
 #[test]
 fn the_time_ends_it() {
     let stage = Stage::new("sleep 0.4");
-    let words = ["--folder=f", "--warmup=0", "--only=--exact"];
-    let done = stage.tune(&[&words[..], &["--limit=0.02", "srun ./app"]].concat());
+    let line = "--folder=f --warmup=0 --only=--exact 'srun ./app'";
+    let done = stage.tune(&format!("--limit=0.02 {line}"));
     done.shows(
         0,
         &[
@@ -293,13 +234,9 @@ fn the_time_ends_it() {
     stage.script("squeue", "#!/bin/sh\necho 1:01\n");
     fs::remove_dir_all(stage.path().join("f")).unwrap();
     let begin = Instant::now();
-    let done = stage.tune(&[&words[..], &["srun ./app"]].concat());
-    done.shows(0, &["the time is over"]);
-    assert!(
-        begin.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begin.elapsed()
-    );
+    stage.tune(line).shows(0, &["the time is over"]);
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 /// What fails after the job's end is no failure of a line.
@@ -309,8 +246,7 @@ fn the_end_of_the_job_ends_it() {
         "echo x >> count; [ $(wc -l < count) -lt 6 ] && exit 0
         echo srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7; exit 1",
     );
-    let words = ["--folder=f", "--warmup=0", "--only=--exact", "srun ./app"];
-    let done = stage.tune(&words);
+    let done = stage.tune("--folder=f --warmup=0 --only=--exact 'srun ./app'");
     done.shows(
         0,
         &[
@@ -350,21 +286,10 @@ fn its_own_job_has_the_same_command() {
         "sbatch",
         "#!/bin/sh\nprintf '%s\\n' \"$@\" > submitted; echo Submitted batch job 9\n",
     );
-    let words = [
-        "--only=--cpu-bind=cores",
-        "--repeat",
-        "6",
-        "--",
-        "sbatch",
-        "-N1",
-        "-t",
-        "5",
-        "--",
-        "srun -n 2 ./app 'a b'",
-    ];
-    stage
-        .tune(&words)
-        .shows(0, &["Submitted batch job 9", "the folder berth-tune-JOB"]);
+    let own = "--only=--cpu-bind=cores --repeat 6";
+    let line = format!("{own} -- sbatch -N1 -t 5 -- \"srun -n 2 ./app 'a b'\"");
+    let says = ["Submitted batch job 9", "the folder berth-tune-JOB"];
+    stage.tune(&line).shows(0, &says);
     let text = fs::read_to_string(stage.path().join("submitted")).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[..3], ["-N1", "-t", "5"], "{text}");
@@ -377,20 +302,11 @@ fn its_own_job_has_the_same_command() {
     );
     assert_eq!(words[6..], ["srun -n 2 ./app 'a b'"], "{command}");
     stage.script("sbatch", "#!/bin/sh\necho no >&2; exit 1\n");
-    stage
-        .tune(&["--", "sbatch", "--", "srun", "./app"])
-        .shows(1, &["no"]);
+    stage.tune("-- sbatch -- srun ./app").shows(1, &["no"]);
     // Without a run the job's line decides what the step gets.
-    let dry = [
-        &["--dry-run", PLACE[0]][..],
-        &["--", "sbatch", "-n1", "--", "srun -n 2 ./app"],
-    ]
-    .concat();
-    stage.tune(&dry).shows(1, &["refused"]);
-    let dry = [
-        &["--dry-run", PLACE[0]][..],
-        &["--", "sbatch", "-n2", "--", "srun -n 2 ./app"],
-    ]
-    .concat();
-    stage.tune(&dry).shows(0, &["most likely srun -n 2"]);
+    let dry = "--dry-run '--machine=pack:1 core:2 pu:1' -- sbatch";
+    for (job, code, says) in [("-n1", 1, "refused"), ("-n2", 0, "most likely srun -n 2")] {
+        let done = stage.tune(&format!("{dry} {job} -- 'srun -n 2 ./app'"));
+        done.shows(code, &[says]);
+    }
 }

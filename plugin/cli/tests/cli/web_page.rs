@@ -1,7 +1,8 @@
 //! What the page's engine answers is what the command prints, without a browser: random lines on twenty machines. The
 //! seed is printed, and `BERTH_SEED` repeats a run.
 
-use crate::web_lines::{self, cases, machines, seed};
+use crate::random::seed;
+use crate::web_lines::{self, cases, machines};
 use serde_json::{Value, json};
 
 /// The number of lines that are tried.
@@ -14,7 +15,6 @@ fn ask(request: &Value) -> Value {
 #[test]
 fn the_engine_of_the_page_answers_as_the_command() {
     let seed = seed();
-    println!("BERTH_SEED={seed}");
     let machines = machines();
     for case in cases(env!("CARGO_BIN_EXE_berth"), seed, LINES) {
         let machine = &machines[case.machine];

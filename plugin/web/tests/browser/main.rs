@@ -112,8 +112,7 @@ fn the_page_answers_as_the_command_does() {
     if Command::new("chromium").arg("--version").output().is_err() {
         return skip("Chromium is not installed; ci/book setup");
     }
-    let seed = lines::seed();
-    println!("BERTH_SEED={seed}");
+    let seed = random::seed();
     let cases = lines::cases(&command, seed, LINES);
     let text = serde_json::to_string(&(lines::machines(), cases)).unwrap();
     let folder = tempfile::tempdir().unwrap();

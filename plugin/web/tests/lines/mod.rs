@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -111,13 +110,6 @@ pub fn command(program: &str) -> Command {
         .env("LC_ALL", "C.UTF-8")
         .current_dir(files());
     command
-}
-
-/// `BERTH_SEED`, or one of the clock's.
-pub fn seed() -> u64 {
-    let typed = std::env::var("BERTH_SEED").ok();
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
 }
 
 /// Makes `count` cases, each with what the command says of it.

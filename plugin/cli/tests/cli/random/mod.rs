@@ -2,6 +2,17 @@
 
 pub mod options;
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The seed of a run: that of `BERTH_SEED`, or another one each time. It is printed.
+pub fn seed() -> u64 {
+    let given = std::env::var("BERTH_SEED").ok();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let seed = given.map_or(now.as_nanos() as u64 | 1, |text| text.parse().unwrap());
+    println!("BERTH_SEED={seed}");
+    seed
+}
+
 /// SplitMix64.
 pub struct Random(pub u64);
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::run::Done;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -38,9 +39,10 @@ impl Stage {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    /// `berth tune` with the words of a line.
+    pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-        command.arg("tune").args(words);
+        command.arg("tune").args(shlex::split(line).unwrap());
         self.around(&mut command);
         command
     }
@@ -61,13 +63,13 @@ impl Stage {
             .stderr(Stdio::piped());
     }
 
-    pub fn tune(&self, words: &[&str]) -> Done {
-        Done::of(self.command(words).output().unwrap())
+    pub fn tune(&self, line: &str) -> Done {
+        Done::of(self.command(line).output().unwrap())
     }
 
     /// Starts it, and waits until so many runs are kept.
-    pub fn started(&self, words: &[&str], runs: usize) -> Child {
-        let child = self.command(words).spawn().unwrap();
+    pub fn started(&self, line: &str, runs: usize) -> Child {
+        let child = self.command(line).spawn().unwrap();
         let by = Instant::now() + Duration::from_secs(30);
         while self.runs().len() < runs && Instant::now() < by {
             sleep(Duration::from_millis(10));
@@ -91,23 +93,8 @@ impl Stage {
     }
 }
 
-/// How a command ended, and what it printed.
-#[derive(Debug)]
-pub struct Done {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
 impl Done {
-    pub fn of(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
+    /// Whether it ended with this exit code, and shows these parts.
     pub fn shows(&self, code: i32, parts: &[&str]) -> &Self {
         let all = format!("{}{}", self.stdout, self.stderr);
         assert_eq!(self.code, code, "{self:#?}");
