@@ -159,11 +159,10 @@ impl Levels {
         Ok(())
     }
 
-    /// The machine with the objects of these types.
-    pub(super) fn machine(&self, keeps: impl Fn(&str) -> bool) -> Object<'static> {
+    /// The machine with all objects.
+    pub(super) fn machine(&self) -> Object<'static> {
         let mut building = Building {
             description: self,
-            keeps,
             counts: HashMap::new(),
             next: 0,
         };
@@ -179,15 +178,14 @@ impl Levels {
     }
 }
 
-struct Building<'l, F> {
+struct Building<'l> {
     description: &'l Levels,
-    keeps: F,
     /// Objects so far of each level, and of memory.
     counts: HashMap<Option<usize>, u32>,
     next: usize,
 }
 
-impl<F: Fn(&str) -> bool> Building<'_, F> {
+impl Building<'_> {
     /// The kernel's number of the next object of a level, or of memory.
     fn number(&mut self, depth: Option<usize>) -> u32 {
         let levels = &self.description.levels;
@@ -210,13 +208,13 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
         };
         let mut all = Vec::new();
         for _ in 0..level.arity {
-            all.extend(self.one(depth, level));
+            all.push(self.one(depth, level));
         }
         all
     }
 
-    /// One object of a level, or what is below it if it is left out.
-    fn one(&mut self, depth: usize, level: &Level) -> Vec<Object<'static>> {
+    /// One object of a level.
+    fn one(&mut self, depth: usize, level: &Level) -> Object<'static> {
         let number = self.number(Some(depth));
         let mut children = self.level(depth + 1);
         let mut cpus = union(&children, |child| &child.cpus);
@@ -232,13 +230,10 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
         if level.kind == NUMA {
             children.push(self.memory(number, &cpus));
         }
-        match (self.keeps)(kind) {
-            true => vec![Object {
-                first: cpus.lowest(),
-                cpus,
-                ..self.object(kind, number, children)
-            }],
-            false => children,
+        Object {
+            first: cpus.lowest(),
+            cpus,
+            ..self.object(kind, number, children)
         }
     }
 
