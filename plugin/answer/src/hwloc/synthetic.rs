@@ -174,7 +174,7 @@ impl Levels {
         if !has_memory {
             children.push(building.memory(0, &cpus));
         }
-        building.object("Machine", 0, children)
+        building.object("Machine", 0, cpus, children)
     }
 }
 
@@ -217,24 +217,17 @@ impl Building<'_> {
     fn one(&mut self, depth: usize, level: &Level) -> Object<'static> {
         let number = self.number(Some(depth));
         let mut children = self.level(depth + 1);
-        let mut cpus = union(&children, |child| &child.cpus);
-        if level.kind == "PU" {
-            cpus = CpuSet::from_iter([CpuId(number)]);
-        }
+        let cpus = match level.kind {
+            "PU" => CpuSet::from_iter([CpuId(number)]),
+            _ => union(&children, |child| &child.cpus),
+        };
         children.extend(self.memory_at(depth + 1, &cpus));
         // A level of memory is one of groups that have a memory node each.
-        let kind = match level.kind {
-            NUMA => "Group",
-            kind => kind,
-        };
         if level.kind == NUMA {
             children.push(self.memory(number, &cpus));
+            return self.object("Group", number, cpus, children);
         }
-        Object {
-            first: cpus.lowest(),
-            cpus,
-            ..self.object(kind, number, children)
-        }
+        self.object(level.kind, number, cpus, children)
     }
 
     /// The memory in brackets after a level, for one object of it.
@@ -251,10 +244,8 @@ impl Building<'_> {
 
     fn memory(&mut self, number: u32, cpus: &CpuSet) -> Object<'static> {
         Object {
-            cpus: cpus.clone(),
-            first: cpus.lowest(),
             nodes: CpuSet::from_iter([CpuId(number)]),
-            ..self.object(NUMA, number, Vec::new())
+            ..self.object(NUMA, number, cpus.clone(), Vec::new())
         }
     }
 
@@ -262,10 +253,10 @@ impl Building<'_> {
         &mut self,
         kind: &'static str,
         number: u32,
+        cpus: CpuSet,
         children: Vec<Object<'static>>,
     ) -> Object<'static> {
         self.next += 1;
-        let cpus = union(&children, |child| &child.cpus);
         let mut object = Object {
             id: self.next,
             kind,

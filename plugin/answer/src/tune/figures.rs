@@ -29,17 +29,11 @@ pub(crate) struct Figures {
 impl Figures {
     /// The figures of a step; none where a machine's tree is not known.
     pub(super) fn of(step: &PlannedStep, on: &Node) -> Option<Self> {
-        let mut all: Option<Self> = None;
-        for (at, planned) in step.plans.iter().enumerate() {
-            let of_node = Self::of_node(planned, on)?;
-            let nodes = step.of_node.iter().filter(|of_node| **of_node == at);
-            let of_node = of_node.times(nodes.count() as u32);
-            all = Some(match all {
-                None => of_node,
-                Some(before) => before.with(of_node),
-            });
-        }
-        all
+        let plans = step.plans.iter();
+        let of_plans: Option<Vec<_>> = plans.map(|planned| Self::of_node(planned, on)).collect();
+        let of_plans = of_plans?;
+        let nodes = step.of_node.iter().map(|at| of_plans[*at].clone());
+        nodes.reduce(Self::with)
     }
 
     fn of_node(planned: &Planned, on: &Node) -> Option<Self> {
@@ -71,13 +65,6 @@ impl Figures {
             &mut quality.far_cpus,
             &mut quality.neighbours_apart,
         ]
-    }
-
-    fn times(mut self, nodes: u32) -> Self {
-        for count in self.counts() {
-            *count = count.saturating_mul(nodes);
-        }
-        self
     }
 
     fn with(mut self, mut other: Self) -> Self {

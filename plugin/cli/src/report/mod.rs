@@ -1,5 +1,5 @@
 //! `berth report`: every task of a step runs it. It shows what each task really has in the kernel,
-//! beside the plan. The tasks of a node meet at a socket of their own user, and one of
+//! beside the plan. The tasks of a node meet in a folder of their own user, and one of
 //! them prints the node's block.
 
 mod gather;
