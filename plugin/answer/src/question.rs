@@ -1,7 +1,6 @@
 //! One question: a request with everything around it that decides. It is read once ([`crate::reader`]), and every later
 //! step takes it by reference.
 
-use std::fmt::{self, Display};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use berth_site::Announcement;
 use berth_site::settings::Settings;
 use berth_srun::Own;
 use berth_srun::conf::DefaultBind;
+use derive_more::Display;
 
 use crate::args::{PlanArgs, SiteNodes, SrunOptions};
 use crate::lines::job::JobLine;
@@ -74,21 +74,13 @@ impl Question {
 }
 
 /// What gives an option of berth's own that the request does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 pub enum DefaultSource {
     /// A variable, by its name.
     Variable(&'static str),
     /// The line of the job around it.
+    #[display("--job")]
     Job,
-}
-
-impl Display for DefaultSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Variable(name) => name,
-            Self::Job => "--job",
-        })
-    }
 }
 
 /// An option of berth's own that the request does not have itself.

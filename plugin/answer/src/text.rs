@@ -92,11 +92,6 @@ impl Columns {
         used > letters + GAP
     }
 
-    /// Leaves a column out.
-    pub(crate) fn remove(&mut self, at: usize) {
-        self.0.remove(at);
-    }
-
     /// Takes room from the widest lists until a line has at most so many letters.
     pub(crate) fn fold_to(&mut self, letters: usize) {
         while self.are_wider_than(letters) {

@@ -1,6 +1,7 @@
 //! A child with bounds: no input, a time limit, and no more output than it can rightly have.
 
 use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -63,4 +64,10 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
             Ok(None) | Err(_) => return None,
         }
     }
+}
+
+/// The exit code of a program as a shell has it: 128 and the signal's number for one that a signal has ended.
+pub(crate) fn code(status: ExitStatus) -> i32 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).unwrap_or(1)
 }

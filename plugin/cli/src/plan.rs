@@ -34,11 +34,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     let on = plan::node(&question, &HOST)?;
     let step = check::answer(&question, &on, &HOST)?;
-    print(Answered {
-        args: &question,
-        on: &on,
-        step: &step,
-    })?;
+    print(step.answered(&question, &on))?;
     Ok(crate::exit_code(step.refuses_a_step()))
 }
 
@@ -188,12 +184,7 @@ impl Run {
                 self.premises.push(premise.clone());
             }
         }
-        let of = Answered {
-            args: &args,
-            on,
-            step: &step,
-        };
-        plan::one_line(of, self.of_line)
+        plan::one_line(step.answered(&args, on), self.of_line)
     }
 }
 

@@ -11,7 +11,7 @@ use berth_host::{StateDir, announcement, machine_file};
 use berth_site::Announcement;
 use berth_site::cpusets::{self, SiteCpusets};
 use berth_site::pools::{self, SitePools};
-use berth_srun::node_lists::{self, Most};
+use berth_srun::node_lists;
 use nix::unistd::{Uid, User};
 
 use crate::args::ReloadArgs;
@@ -36,7 +36,7 @@ impl<T> SiteFile<T> {
 pub(crate) fn cpusets(node: &str, words: &Announcement) -> Option<SiteFile<SiteCpusets>> {
     let path = path(words.site_rules()?.cpusets)?;
     let site = cpusets::Site {
-        is_here: &|list| is_here(node, list),
+        is_here: &|list| node_lists::has(list, Some(node)),
         uid: &|name| {
             let user = User::from_name(name).ok().flatten()?;
             Some(user.uid.as_raw())
@@ -56,7 +56,7 @@ pub(crate) fn pools(
     let file = machine_file::read(dir.machine_path()).ok();
     let cpus = file.and_then(|file| u32::try_from(file.machine.cpus().count()).ok());
     let site = pools::Site {
-        is_here: &|list| is_here(node, list),
+        is_here: &|list| node_lists::has(list, Some(node)),
         // Its lines count as Slurm does.
         cpus: cpus.map(|cpus| cpus / words.threads_of_cpu()),
     };
@@ -66,11 +66,6 @@ pub(crate) fn pools(
 
 fn path(named: String) -> Option<PathBuf> {
     (!named.is_empty()).then(|| named.into())
-}
-
-fn is_here(node: &str, list: &str) -> Result<bool, String> {
-    let names = node_lists::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
-    Ok(names.iter().any(|name| name == node))
 }
 
 /// Runs the subcommand. Where a file of one node does not hold, no node is asked.

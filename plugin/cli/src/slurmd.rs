@@ -2,11 +2,11 @@
 //! root's count, by the number and start that were announced. What only root can see, the program
 //! and whether berth's object is mapped in it, is asked where root asks.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
 use std::path::Path;
 
 use berth_host::announcement::ticks_a_second;
+use berth_host::kernel_text::read;
 use berth_host::ledger::Process;
 use berth_host::online::boot_id;
 use berth_site::Announcement;
@@ -14,8 +14,6 @@ use nix::unistd::Uid;
 
 /// Seconds after it has announced itself in which slurmd may still fork into the background.
 const FORK: i64 = 60;
-/// The most that is read of a file of /proc: command lines may be 2 MiB, maps longer.
-const MOST: u64 = 16 << 20;
 /// The object's usual name, where the announcement has none.
 const OBJECT: &str = "task_berth.so";
 
@@ -74,7 +72,7 @@ fn is_another(words: &Announcement, start: u64, same_boot: bool) -> bool {
 /// Root's processes with that command line, and for root with that program.
 fn candidates(words: &Announcement) -> Vec<Candidate> {
     let line = words.command_line.iter().map(|word| format!("{word}\0"));
-    let line = line.collect::<String>().into_bytes();
+    let line: String = line.collect();
     let found = processes().filter_map(|pid| candidate(pid, &line, words));
     found.collect()
 }
@@ -85,9 +83,9 @@ pub(crate) fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
+fn candidate(pid: i32, line: &str, words: &Announcement) -> Option<Candidate> {
     let parent = parent_of_roots(pid)?;
-    let found = read(&format!("/proc/{pid}/cmdline"), line.len() as u64 + 1).ok()?;
+    let found = read(format!("/proc/{pid}/cmdline")).ok()?;
     let program = |path: &Path| unmarked(&path.to_string_lossy()) == unmarked(&words.program);
     let same = match fs::read_link(format!("/proc/{pid}/exe")) {
         Ok(path) => words.program.is_empty() || program(&path),
@@ -100,18 +98,11 @@ fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
 /// The parent of a process of which every user number is root's: a user who runs a program with
 /// root's rights under slurmd's name keeps his own real number.
 pub(crate) fn parent_of_roots(pid: i32) -> Option<i32> {
-    let text = read(&format!("/proc/{pid}/status"), MOST).ok()?;
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = read(format!("/proc/{pid}/status")).ok()?;
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
     let mut numbers = value("Uid:")?.split_whitespace();
     let is_roots = numbers.clone().count() == 4 && numbers.all(|number| number == "0");
     is_roots.then_some(value("PPid:")?.trim().parse().ok()?)
-}
-
-fn read(path: &str, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Whether berth's object is mapped in a process. Only root may look; others take it as announced.
@@ -119,16 +110,14 @@ fn with_berth(pid: i32, words: &Announcement) -> SlurmdStatus {
     if !Uid::effective().is_root() {
         return SlurmdStatus::Running(pid);
     }
-    let Ok(maps) = File::open(format!("/proc/{pid}/maps")) else {
+    let Ok(maps) = read(format!("/proc/{pid}/maps")) else {
         return SlurmdStatus::Nothing;
     };
     // Its folder may have been renamed since, its name hardly.
     let name = Path::new(unmarked(&words.object)).file_name();
     let name = name.map_or(OBJECT.into(), |name| name.to_string_lossy());
-    let mut lines = BufReader::new(maps.take(MOST)).split(b'\n').flatten();
-    let is_mapped = lines.any(|line| {
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let path = unmarked(&line);
+    let is_mapped = maps.lines().any(|line| {
+        let path = unmarked(line);
         path.strip_suffix(&*name)
             .is_some_and(|folder| folder.ends_with('/'))
     });

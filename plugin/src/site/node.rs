@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use berth_host::{MachineFile, StateDir, machine_file};
 use berth_placement::{CpuId, ECores, Machine, Rules, Shape, SocketKind};
 use berth_site::read_settings::{self, Complaint};
-use berth_srun::node_lists::{self, Most};
+use berth_srun::node_lists;
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 use slurm_sys::{CgroupConf, Counting, Identity, Line, SlurmConf, SlurmdConf};
 
@@ -65,8 +65,7 @@ pub(crate) fn machine_file(node_name: &str) -> Result<MachineFile, String> {
 /// Whether a host list has this node, or the reason why the list cannot be read. Slurm's own reader of host
 /// lists takes what it can and does not report the rest.
 pub(crate) fn is_listed(node: Option<&str>, list: &str) -> Result<bool, String> {
-    let names = node_lists::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
-    Ok(node.is_some_and(|node| names.iter().any(|name| name == node)))
+    node_lists::has(list, node)
 }
 
 /// Whether slurmd's record has the layout of the table. It is checked once per process,

@@ -50,6 +50,15 @@ pub fn expand(list: &str, most: Most) -> Result<Vec<String>, TextError> {
     Ok(names.all)
 }
 
+/// Whether a list has a node; none is in no list.
+///
+/// # Errors
+/// Those of [`expand`], in words.
+pub fn has(list: &str, node: Option<&str>) -> Result<bool, String> {
+    let names = expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
+    Ok(names.iter().any(|name| Some(name.as_str()) == node))
+}
+
 fn wrong(part: &str) -> TextError {
     let wanted = "a host list: write names with commas between, ranges in brackets: n[1-4],m7";
     TextError::new(part, wanted)

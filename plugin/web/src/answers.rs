@@ -6,7 +6,7 @@ use berth_answer::check::{self, check};
 use berth_answer::json;
 use berth_answer::lines::NoAnswer;
 use berth_answer::picture::Screen;
-use berth_answer::plan::{self, Answered};
+use berth_answer::plan;
 use berth_answer::question::Question;
 use berth_answer::reader::{Reader, Unread, command};
 use berth_answer::shell::assignment;
@@ -116,11 +116,7 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     };
     let on = plan::node(&question, world)?;
     let step = check::answer(&question, &on, world)?;
-    let of = Answered {
-        args: &question,
-        on: &on,
-        step: &step,
-    };
+    let of = step.answered(&question, &on);
     let mut out = Vec::new();
     let note = plan::show(of, SCREEN, &mut out)?;
     let is_text = !matches!(question.format, Some(Format::Json | Format::Svg));

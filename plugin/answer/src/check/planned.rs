@@ -270,11 +270,7 @@ impl Planned<'_> {
     fn mapped_together(&self) -> Option<Finding> {
         let mut plans = self.step.plans();
         plans.find(|(_, plan)| matches!(plan.decision.rule, Rule::Mapped(_)))?;
-        let text = plan::shared(plan::Answered {
-            args: &self.args,
-            on: self.on,
-            step: &self.step,
-        })?;
+        let text = plan::shared(self.step.answered(&self.args, self.on))?;
         let reason = "a mapping goes round the objects of the step's own CPUs; more CPUs for each task give it more objects";
         Some(self.case.hint("mapped-together", text, reason))
     }

@@ -12,7 +12,7 @@ mod xml;
 use berth_placement::{Machine, MachineError};
 use thiserror::Error;
 
-use self::xml::{Import, MOST_BYTES};
+use self::xml::MOST_BYTES;
 
 /// A text that gives no machine.
 #[derive(Debug, Error)]
@@ -72,8 +72,8 @@ pub enum NoMachine {
 pub fn machine_of_xml(text: &str) -> Result<Machine, NoMachine> {
     let document = xml::document(text)?;
     let topology = xml::topology(&document)?;
-    let whole = xml::machine(topology, Import::Whole)?;
-    let mut parts = parts::of(&xml::machine(topology, Import::Slurmds)?, &whole)?;
+    let whole = xml::machine(topology)?;
+    let mut parts = parts::of(&whole)?;
     parts.numa_distances = parts::of_numa(topology, &parts.numa_nodes);
     parts.kinds = parts::kinds(topology, &parts)?;
     parts.devices = devices::devices(&whole, &parts.numa_nodes)?;
@@ -85,8 +85,6 @@ pub fn machine_of_xml(text: &str) -> Result<Machine, NoMachine> {
 /// # Errors
 /// [`NoMachine`]
 pub fn machine_of_synthetic(text: &str) -> Result<Machine, NoMachine> {
-    let levels = synthetic::levels(text)?;
-    let whole = levels.machine(|_| true);
-    let slurmds = levels.machine(|kind| !xml::DROPPED.contains(&kind));
-    Ok(Machine::new(parts::of(&slurmds, &whole)?)?)
+    let whole = synthetic::levels(text)?.machine();
+    Ok(Machine::new(parts::of(&whole)?)?)
 }

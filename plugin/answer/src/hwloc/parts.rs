@@ -11,11 +11,10 @@ use super::NoMachine;
 use super::devices::clean;
 use super::xml::{Object, children, set};
 
-/// In: the machine through slurmd's filters, and with all objects.
-pub(super) fn of(slurmds: &Object<'_>, whole: &Object<'_>) -> Result<Parts, NoMachine> {
-    let allowed = slurmds
-        .element
-        .map(|element| set(element, "allowed_cpuset"));
+/// In: the machine with all objects.
+pub(super) fn of(whole: &Object<'_>) -> Result<Parts, NoMachine> {
+    let slurmds = &whole.slurmds();
+    let allowed = whole.element.map(|element| set(element, "allowed_cpuset"));
     let mut whole_order = Vec::new();
     whole.each("PU", |pu, _| whole_order.push(CpuId(pu.number)));
     let whole = Parts {

@@ -159,11 +159,10 @@ impl Levels {
         Ok(())
     }
 
-    /// The machine with the objects of these types.
-    pub(super) fn machine(&self, keeps: impl Fn(&str) -> bool) -> Object<'static> {
+    /// The machine with all objects.
+    pub(super) fn machine(&self) -> Object<'static> {
         let mut building = Building {
             description: self,
-            keeps,
             counts: HashMap::new(),
             next: 0,
         };
@@ -175,19 +174,18 @@ impl Levels {
         if !has_memory {
             children.push(building.memory(0, &cpus));
         }
-        building.object("Machine", 0, children)
+        building.object("Machine", 0, cpus, children)
     }
 }
 
-struct Building<'l, F> {
+struct Building<'l> {
     description: &'l Levels,
-    keeps: F,
     /// Objects so far of each level, and of memory.
     counts: HashMap<Option<usize>, u32>,
     next: usize,
 }
 
-impl<F: Fn(&str) -> bool> Building<'_, F> {
+impl Building<'_> {
     /// The kernel's number of the next object of a level, or of memory.
     fn number(&mut self, depth: Option<usize>) -> u32 {
         let levels = &self.description.levels;
@@ -210,36 +208,26 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
         };
         let mut all = Vec::new();
         for _ in 0..level.arity {
-            all.extend(self.one(depth, level));
+            all.push(self.one(depth, level));
         }
         all
     }
 
-    /// One object of a level, or what is below it if it is left out.
-    fn one(&mut self, depth: usize, level: &Level) -> Vec<Object<'static>> {
+    /// One object of a level.
+    fn one(&mut self, depth: usize, level: &Level) -> Object<'static> {
         let number = self.number(Some(depth));
         let mut children = self.level(depth + 1);
-        let mut cpus = union(&children, |child| &child.cpus);
-        if level.kind == "PU" {
-            cpus = CpuSet::from_iter([CpuId(number)]);
-        }
+        let cpus = match level.kind {
+            "PU" => CpuSet::from_iter([CpuId(number)]),
+            _ => union(&children, |child| &child.cpus),
+        };
         children.extend(self.memory_at(depth + 1, &cpus));
         // A level of memory is one of groups that have a memory node each.
-        let kind = match level.kind {
-            NUMA => "Group",
-            kind => kind,
-        };
         if level.kind == NUMA {
             children.push(self.memory(number, &cpus));
+            return self.object("Group", number, cpus, children);
         }
-        match (self.keeps)(kind) {
-            true => vec![Object {
-                first: cpus.lowest(),
-                cpus,
-                ..self.object(kind, number, children)
-            }],
-            false => children,
-        }
+        self.object(level.kind, number, cpus, children)
     }
 
     /// The memory in brackets after a level, for one object of it.
@@ -256,10 +244,8 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
 
     fn memory(&mut self, number: u32, cpus: &CpuSet) -> Object<'static> {
         Object {
-            cpus: cpus.clone(),
-            first: cpus.lowest(),
             nodes: CpuSet::from_iter([CpuId(number)]),
-            ..self.object(NUMA, number, Vec::new())
+            ..self.object(NUMA, number, cpus.clone(), Vec::new())
         }
     }
 
@@ -267,10 +253,10 @@ impl<F: Fn(&str) -> bool> Building<'_, F> {
         &mut self,
         kind: &'static str,
         number: u32,
+        cpus: CpuSet,
         children: Vec<Object<'static>>,
     ) -> Object<'static> {
         self.next += 1;
-        let cpus = union(&children, |child| &child.cpus);
         let mut object = Object {
             id: self.next,
             kind,

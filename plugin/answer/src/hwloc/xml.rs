@@ -1,4 +1,5 @@
-//! The tree of hwloc's objects, and how XML has it, with those left out that a filter drops: their children take their place.
+//! The tree of hwloc's objects, how XML has it, and the tree that is left where a filter drops some of them: their
+//! children take their place.
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::{CpuId, CpuSet};
@@ -15,25 +16,15 @@ const MOST_DEPTH: usize = 64;
 /// hwloc's digits of a set between two commas.
 const GROUP: usize = 8;
 
-/// Which objects are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Import {
-    /// Those that slurmd keeps: they decide the order of cores where a cache spans cores whose numbers are not neighbours.
-    Slurmds,
-    /// All but instruction caches and what only explains others.
-    Whole,
-}
-
-/// The types of caches that slurmd's filters leave out.
-pub(super) const DROPPED: [&str; 4] = ["L1Cache", "L2Cache", "L4Cache", "L5Cache"];
 /// The types of devices and of what leads to them.
 const DEVICES: [&str; 3] = ["Bridge", "PCIDev", "OSDev"];
+/// The types that slurmd's filters leave out. Those that they keep decide the order of cores where a cache spans cores
+/// whose numbers are not neighbours.
+const DROPPED: [&str; 4] = ["L1Cache", "L2Cache", "L4Cache", "L5Cache"];
 
-impl Import {
-    fn keeps(self, kind: &str) -> bool {
-        let is_dropped = self == Self::Slurmds && [&DROPPED[..], &DEVICES].concat().contains(&kind);
-        !is_dropped && kind != "Misc" && !kind.ends_with("iCache")
-    }
+/// Whether a type is left out in any case: instruction caches, and what only explains others.
+fn is_unused(kind: &str) -> bool {
+    kind == "Misc" || kind.ends_with("iCache")
 }
 
 /// The types of memory.
@@ -71,6 +62,33 @@ impl<'a> Object<'a> {
             }
         }
         self.below.sort_by_key(|child| child.first);
+    }
+
+    /// This tree through slurmd's filters.
+    pub(super) fn slurmds(&self) -> Self {
+        let mut object = Self {
+            id: self.id,
+            kind: self.kind,
+            number: self.number,
+            cpus: self.cpus.clone(),
+            first: self.first,
+            nodes: self.nodes.clone(),
+            ..Self::default()
+        };
+        object.adopt(self.kept_children());
+        object
+    }
+
+    /// The children that slurmd's filters keep, those of dropped ones in their place.
+    fn kept_children(&self) -> Vec<Self> {
+        let mut kept = Vec::new();
+        for child in self.memory.iter().chain(&self.below) {
+            match DROPPED.contains(&child.kind) {
+                true => kept.extend(child.kept_children()),
+                false => kept.push(child.slurmds()),
+            }
+        }
+        kept
     }
 
     /// An attribute of its element.
@@ -143,10 +161,10 @@ pub(super) fn topology<'a>(document: &'a Document<'a>) -> Result<Node<'a, 'a>, N
 ///
 /// # Errors
 /// [`NoMachine`]
-pub(super) fn machine<'a>(topology: Node<'a, 'a>, import: Import) -> Result<Object<'a>, NoMachine> {
+pub(super) fn machine<'a>(topology: Node<'a, 'a>) -> Result<Object<'a>, NoMachine> {
     let node = children(topology, "object").next();
     let node = node.ok_or(NoMachine::NoTopology)?;
-    let mut all = Reader { import, next: 0 }.read(node, 0)?;
+    let mut all = Reader { next: 0 }.read(node, 0)?;
     match all.pop() {
         Some(machine) if all.is_empty() && machine.kind == "Machine" => Ok(machine),
         _ => Err(NoMachine::NoTopology),
@@ -163,13 +181,12 @@ pub(super) fn children<'a, 'n>(
 }
 
 struct Reader {
-    import: Import,
     /// The number of objects so far.
     next: usize,
 }
 
 impl Reader {
-    /// The object of an element, or those below it if it is dropped.
+    /// The object of an element, or those below it if nobody uses it.
     fn read<'a>(&mut self, node: Node<'a, 'a>, depth: usize) -> Result<Vec<Object<'a>>, NoMachine> {
         if depth > MOST_DEPTH {
             return Err(NoMachine::TooDeep);
@@ -179,7 +196,7 @@ impl Reader {
             all.extend(self.read(child, depth + 1)?);
         }
         let kind = node.attribute("type").unwrap_or_default();
-        if !self.import.keeps(kind) {
+        if is_unused(kind) {
             return Ok(all);
         }
         self.next += 1;

@@ -1,11 +1,10 @@
 //! What would change a plan: options that were added to the request, planned again, and kept only if
 //! the new plan differs in the way that is said.
 
-use std::fmt;
-
 use berth_placement::request::distribution::AcrossHosts;
 use berth_placement::{CpuSet, Level, Node, Order, Request, Rule, TaskPlan};
 use berth_srun::options::{Choice, Own};
+use derive_more::Display;
 use serde::Serialize;
 
 use super::step;
@@ -16,7 +15,8 @@ use crate::Question;
 const MOST_TASKS: u32 = 1 << 14;
 
 /// A change that was tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Display, PartialEq, Eq, Serialize)]
+#[display("{options} {effect}")]
 pub struct Change {
     /// The options to add, `--cpu-bind=cores`.
     pub options: String,
@@ -25,48 +25,33 @@ pub struct Change {
 }
 
 /// The difference between the plans, as it is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// More pairs of neighbouring tasks have a socket in common.
+    #[display("puts more neighbouring tasks on one socket")]
     CloseNeighbours,
     /// Fewer pairs have.
+    #[display("puts fewer neighbouring tasks on one socket")]
     SpreadNeighbours,
     /// No task has two hardware threads of a core, as some have now.
+    #[display("gives each task a core for each of its CPUs, with one hardware thread of it")]
     OneThread,
     /// Every task has as many CPUs as it requests, as not all have now.
+    #[display("gives each task exactly the CPUs that it requests")]
     AsRequested,
     /// Every task has all of the step's threads of its cores, as not all have now.
+    #[display("gives each task whole cores")]
     WholeCores,
     /// No two tasks share a CPU, as some do now.
+    #[display("gives each task CPUs that no other task has")]
     OwnCpus,
     /// A level is chosen, where none is now.
+    #[display("binds each task to a part of the step's CPUs")]
     Level,
     /// The `--binding` is served.
+    #[display("can be served")]
     Served,
-}
-
-impl Effect {
-    fn words(self) -> &'static str {
-        match self {
-            Self::CloseNeighbours => "puts more neighbouring tasks on one socket",
-            Self::SpreadNeighbours => "puts fewer neighbouring tasks on one socket",
-            Self::OneThread => {
-                "gives each task a core for each of its CPUs, with one hardware thread of it"
-            }
-            Self::AsRequested => "gives each task exactly the CPUs that it requests",
-            Self::WholeCores => "gives each task whole cores",
-            Self::OwnCpus => "gives each task CPUs that no other task has",
-            Self::Level => "binds each task to a part of the step's CPUs",
-            Self::Served => "can be served",
-        }
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.options, self.effect.words())
-    }
 }
 
 /// One option, by its long name.

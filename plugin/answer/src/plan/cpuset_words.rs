@@ -8,8 +8,8 @@ use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
 use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
 use berth_site::cpusets::{PartitionWords, Site};
+use berth_srun::node_lists;
 
-use super::site::has_node;
 use crate::{Question, World};
 
 /// The words that a partition adds, and the file in which they stand.
@@ -117,7 +117,7 @@ impl Question {
         };
         let node = self.some_node();
         let site = Site {
-            is_here: &|list| has_node(list, node.as_deref()),
+            is_here: &|list| node_lists::has(list, node.as_deref()),
             uid: &|_| None,
         };
         match world.cpusets(path, &site) {

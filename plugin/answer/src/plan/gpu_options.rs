@@ -3,11 +3,12 @@
 
 use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
 use berth_placement::request::gres_closest::GpuTasks;
-use berth_placement::{CpuSet, DeviceKind, Gres, Mode, Node, counted};
+use berth_placement::{CpuSet, Gres, Mode, Node, counted};
 use berth_srun::{LineOption, Release};
 
 use super::controller::uses_controller;
 use super::step::{Answered, Planned};
+use crate::parents::gpus;
 use crate::{Question, text};
 
 /// The options that say which GPUs a step has, and how tasks see them.
@@ -134,9 +135,8 @@ fn gpus_of_gres(value: &str) -> Option<u32> {
 
 /// The CPUs next to each GPU of a node.
 fn places(on: &Node) -> Vec<CpuSet> {
-    let devices = on.machine().into_iter().flat_map(|all| all.devices());
-    let gpus = devices.filter(|device| device.kind == DeviceKind::Gpu);
-    gpus.map(|gpu| gpu.cpus.clone()).collect()
+    let all = on.machine().into_iter().flat_map(gpus);
+    all.map(|gpu| gpu.cpus.clone()).collect()
 }
 
 fn reading(release: Release) -> Reading {

@@ -157,12 +157,7 @@ pub fn answer(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
         Ok(why) => with_options(args, on, *why).into(),
         Err(why) => why,
     })?;
-    let refused = gpu_options::refused(Answered {
-        args,
-        on,
-        step: &step,
-    });
-    match refused {
+    match gpu_options::refused(step.answered(args, on)) {
         Some(why) => Err(NoAnswer::Refused(why).into()),
         None => Ok(step),
     }

@@ -8,7 +8,7 @@ use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SocketKind};
 use berth_site::read_settings::{self, PlugstackLine};
 use berth_site::settings::Settings;
 use berth_srun::conf::Config;
-use berth_srun::node_lists::{Most, expand};
+use berth_srun::node_lists::{self, Most, expand};
 
 use crate::args::{SiteNodes, site_bind};
 use crate::question::{Question, SiteSettings};
@@ -169,7 +169,7 @@ fn is_by_node(line: &PlugstackLine) -> bool {
 /// The settings of a line for a node.
 fn read(line: &PlugstackLine, node: Option<String>) -> SiteSettings {
     let words: Vec<_> = line.words.iter().map(String::as_str).collect();
-    let is_here = |list: &str| has_node(list, node.as_deref());
+    let is_here = |list: &str| node_lists::has(list, node.as_deref());
     let (settings, complaints) = read_settings::read(&words, is_here);
     SiteSettings {
         settings,
@@ -177,10 +177,4 @@ fn read(line: &PlugstackLine, node: Option<String>) -> SiteSettings {
         complaints: complaints.into_iter().map(|one| one.text).collect(),
         node,
     }
-}
-
-/// Whether a host list has the node.
-pub(super) fn has_node(list: &str, node: Option<&str>) -> Result<bool, String> {
-    let names = expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
-    Ok(names.iter().any(|name| Some(name.as_str()) == node))
 }

@@ -110,6 +110,12 @@ impl<'a> Task<'a> {
 }
 
 impl PlannedStep {
+    /// This step with its question and the node that it is about.
+    pub fn answered<'a>(&'a self, args: &'a Question, on: &'a Node) -> Answered<'a> {
+        let step = self;
+        Answered { args, on, step }
+    }
+
     /// Every task, by its number in the step.
     pub fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
         (0..).zip(self.across.places()).map(|(id, place)| Task {

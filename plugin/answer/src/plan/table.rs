@@ -41,7 +41,7 @@ pub(super) fn each_step<W: Write>(
             write_named(out, screen.width, premise.what, &premise.value)?;
         }
         write_rules(out, step)?;
-        let of = Answered { args, on, step };
+        let of = step.answered(args, on);
         body(out, of)?;
         for note in notes(of) {
             write_named(out, screen.width, "note", &note)?;
@@ -57,9 +57,9 @@ pub(super) fn write_tasks(
     screen: Screen,
 ) -> io::Result<()> {
     let Answered { args, step, .. } = of;
-    let mut rows = Rows::of(of);
+    let mut rows = rows(of);
     let several = step.node_count() > 1;
-    if rows.heads.is_empty() && !several {
+    if heads(&rows).next().is_none() && !several {
         return Ok(());
     }
     writeln!(out)?;
@@ -74,16 +74,19 @@ pub(super) fn write_tasks(
     let last = step.tasks.saturating_sub(1).to_string();
     let names = (0..step.node_count()).map(|node| step.names.short(node));
     let longest = names.max_by_key(|name| name.len()).unwrap_or_default();
-    let fit = Fit {
-        width: screen.width,
-        masks: args.masks,
-    };
-    let columns = rows.columns(before, &prefix([&last, &longest, ""]), fit);
-    columns.write(out, before.iter().chain(&rows.heads).copied())?;
+    let longest = prefix([&last, &longest, ""]);
+    let mut columns = columns(&rows, before, &longest);
+    if !args.masks && columns.are_wider_than(screen.width) {
+        let cells = rows.iter_mut().flatten();
+        cells.for_each(|row| row.retain(|(head, _)| *head != MASK));
+        columns = self::columns(&rows, before, &longest);
+    }
+    columns.fold_to(screen.width);
+    columns.write(out, before.iter().copied().chain(heads(&rows)))?;
     // A task's cells are those of any task in its place on a node, so they become lines once.
-    let lines = |row: &Vec<String>| columns.lines(before.len(), row.iter().map(String::as_str));
-    let lines = |rows: &Vec<Vec<String>>| rows.iter().map(lines).collect();
-    let cells: Vec<Vec<_>> = rows.cells.iter().map(lines).collect();
+    let lines = |row: &Row| columns.lines(before.len(), cells(row));
+    let lines = |rows: &Vec<Row>| rows.iter().map(lines).collect();
+    let cells: Vec<Vec<_>> = rows.iter().map(lines).collect();
     for task in step.tasks() {
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
@@ -185,20 +188,6 @@ fn counts(step: &PlannedStep) -> String {
     }
 }
 
-/// The table behind the task's number: CPUs where they are bound, NUMA nodes where memory is.
-struct Rows {
-    heads: Vec<&'static str>,
-    /// Rows for each different plan, by local id.
-    cells: Vec<Vec<Vec<String>>>,
-}
-
-/// How wide the table may be, and whether the masks have a column all the same.
-#[derive(Clone, Copy)]
-struct Fit {
-    width: usize,
-    masks: bool,
-}
-
 /// The parts of a plan that have columns.
 #[derive(Clone, Copy)]
 struct Shown {
@@ -216,45 +205,44 @@ struct Shown {
     gpus: bool,
 }
 
-impl Rows {
-    fn of(of: Answered<'_>) -> Self {
-        let Answered { on, step, .. } = of;
-        let shown = Shown::of(of);
-        let rows = |planned: &Planned| {
-            let on = planned.on(on);
-            let parents = of.parents(planned);
-            let gpus = gpu_options::visible_gpus(of, planned);
-            let row = |id: usize| {
-                let mut row = shown.row(on, parents.as_ref(), &planned.plan, id);
-                row.extend(shown.seen.then(|| listed(gpus.get(id))));
-                row
-            };
-            (0..planned.plan.tasks.len()).map(row).collect()
-        };
-        Self {
-            heads: shown.heads(),
-            cells: step.plans.iter().map(rows).collect(),
-        }
-    }
+/// A task's cells behind its number, each with the head of its column: CPUs where they are bound, NUMA nodes where memory
+/// is.
+type Row = Vec<(&'static str, String)>;
 
-    /// The columns behind those of the task's place. The masks are left out where they make lines too long.
-    fn columns(&mut self, before: &[&str], longest: &[String], fit: Fit) -> Columns {
-        let mut columns = Columns::default();
-        columns.fit(before.iter().chain(&self.heads).copied());
-        for row in self.cells.iter().flatten() {
-            columns.fit(longest.iter().chain(row).map(String::as_str));
-        }
-        let mask = self.heads.iter().position(|head| *head == MASK);
-        if let Some(at) = mask.filter(|_| !fit.masks && columns.are_wider_than(fit.width)) {
-            self.heads.remove(at);
-            columns.remove(before.len() + at);
-            for row in self.cells.iter_mut().flatten() {
-                row.remove(at);
-            }
-        }
-        columns.fold_to(fit.width);
-        columns
+/// The rows of each different plan's tasks, by local id.
+fn rows(of: Answered<'_>) -> Vec<Vec<Row>> {
+    let shown = Shown::of(of);
+    let rows = |planned: &Planned| {
+        let parents = of.parents(planned);
+        let gpus = gpu_options::visible_gpus(of, planned);
+        let row = |id: usize| {
+            let mut row = shown.row(planned.on(of.on), parents.as_ref(), &planned.plan, id);
+            row.extend(shown.seen.then(|| (GPU, listed(gpus.get(id)))));
+            row
+        };
+        (0..planned.plan.tasks.len()).map(row).collect()
+    };
+    of.step.plans.iter().map(rows).collect()
+}
+
+/// The heads of all rows, which have the same.
+fn heads(rows: &[Vec<Row>]) -> impl Iterator<Item = &str> {
+    let first = rows.iter().flatten().next();
+    first.into_iter().flatten().map(|(head, _)| *head)
+}
+
+fn cells(row: &Row) -> impl Iterator<Item = &str> {
+    row.iter().map(|(_, cell)| cell.as_str())
+}
+
+/// The columns of these rows behind those of the task's place.
+fn columns<'a>(rows: &'a [Vec<Row>], before: &[&'a str], longest: &'a [String]) -> Columns {
+    let mut columns = Columns::default();
+    columns.fit(before.iter().copied().chain(heads(rows)));
+    for row in rows.iter().flatten() {
+        columns.fit(longest.iter().map(String::as_str).chain(cells(row)));
     }
+    columns
 }
 
 impl Shown {
@@ -284,60 +272,44 @@ impl Shown {
         }
     }
 
-    fn heads(&self) -> Vec<&'static str> {
-        let mut heads = Vec::new();
-        if self.bound {
-            heads.extend(["socket", "NUMA"]);
-            heads.extend(self.caches.then_some("L3"));
-            heads.extend(["core", "CPUs"]);
-            heads.extend(self.gpus.then_some(NEXT));
-            heads.push(MASK);
-        }
-        heads.extend(self.chosen.then_some("chosen"));
-        if let Some(device) = self.near {
-            heads.extend([device, "distance"]);
-        }
-        heads.extend(self.memory.then_some("memory"));
-        heads.extend(self.seen.then_some(GPU));
-        heads
-    }
-
-    fn row(&self, on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize) -> Vec<String> {
+    fn row(&self, on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize) -> Row {
         let task = &plan.tasks[id];
-        let mut row = Vec::new();
+        let mut row = Row::new();
         if self.bound {
-            row.extend(self.bound_to(on, parents, &task.cpus));
+            self.add_bound(&mut row, on, parents, &task.cpus);
         }
         if self.chosen {
             let chosen = plan.chosen.as_ref();
-            row.push(chosen.map_or(String::new(), |chosen| places(chosen.of_task(id))));
+            let chosen = chosen.map(|chosen| places(chosen.of_task(id)));
+            row.push(("chosen", chosen.unwrap_or_default()));
         }
-        if self.near.is_some() {
-            row.extend(devices::of_task(on, plan, id));
+        if let Some(head) = self.near {
+            let [devices, distance] = devices::of_task(on, plan, id);
+            row.extend([(head, devices), ("distance", distance)]);
         }
-        if let Some(mems) = task.mems.as_ref().filter(|_| self.memory) {
+        if self.memory {
             let first = if task.prefer { " first" } else { "" };
-            row.push(format!("{mems}{first}"));
+            let mems = task.mems.as_ref().map(|mems| format!("{mems}{first}"));
+            row.push(("memory", mems.unwrap_or_default()));
         }
         row
     }
 
-    /// Writes the cells of a task's row that name its sockets, NUMA nodes and cores.
-    fn bound_to(&self, on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> Vec<String> {
+    /// Adds the cells that name a task's sockets, NUMA nodes and cores.
+    fn add_bound(&self, row: &mut Row, on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) {
         let unknown = || "?".to_string();
+        let of = |known: Option<String>| known.unwrap_or_else(unknown);
         let [sockets, numa, cores] = match parents {
             Some(parents) => parents.of(cpus),
             None => [(); 3].map(|()| unknown()),
         };
-        let of = |known: Option<String>| known.unwrap_or_else(unknown);
         let caches = || of(parents.map(|parents| parents.caches_of(cpus)));
         let gpus = || of(parents.map(|parents| parents.gpus_of(cpus)));
-        let mut row = vec![sockets, numa];
-        row.extend(self.caches.then(caches));
-        row.extend([cores, cpus.to_string()]);
-        row.extend(self.gpus.then(gpus));
-        row.push(cpus.to_hex(on.shape().mask_width()));
-        row
+        row.extend([("socket", sockets), ("NUMA", numa)]);
+        row.extend(self.caches.then(|| ("L3", caches())));
+        row.extend([("core", cores), ("CPUs", cpus.to_string())]);
+        row.extend(self.gpus.then(|| (NEXT, gpus())));
+        row.push((MASK, cpus.to_hex(on.shape().mask_width())));
     }
 }
 

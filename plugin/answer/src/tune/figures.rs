@@ -6,12 +6,13 @@
 use berth_placement::answer::quality::Range;
 use berth_placement::{Across, CpuSet, Node, NodeSet, Quality, Rule};
 use clap::ValueEnum;
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use super::Candidate;
 use super::line::TunedLine;
 use crate::lines::NoAnswer;
-use crate::plan::{self, Answered, Planned, PlannedStep};
+use crate::plan::{self, Planned, PlannedStep};
 use crate::reader::Reader;
 use crate::{Question, Unreadable, text};
 
@@ -28,17 +29,11 @@ pub(crate) struct Figures {
 impl Figures {
     /// The figures of a step; none where a machine's tree is not known.
     pub(super) fn of(step: &PlannedStep, on: &Node) -> Option<Self> {
-        let mut all: Option<Self> = None;
-        for (at, planned) in step.plans.iter().enumerate() {
-            let of_node = Self::of_node(planned, on)?;
-            let nodes = step.of_node.iter().filter(|of_node| **of_node == at);
-            let of_node = of_node.times(nodes.count() as u32);
-            all = Some(match all {
-                None => of_node,
-                Some(before) => before.with(of_node),
-            });
-        }
-        all
+        let plans = step.plans.iter();
+        let of_plans: Option<Vec<_>> = plans.map(|planned| Self::of_node(planned, on)).collect();
+        let of_plans = of_plans?;
+        let nodes = step.of_node.iter().map(|at| of_plans[*at].clone());
+        nodes.reduce(Self::with)
     }
 
     fn of_node(planned: &Planned, on: &Node) -> Option<Self> {
@@ -72,13 +67,6 @@ impl Figures {
         ]
     }
 
-    fn times(mut self, nodes: u32) -> Self {
-        for count in self.counts() {
-            *count = count.saturating_mul(nodes);
-        }
-        self
-    }
-
     fn with(mut self, mut other: Self) -> Self {
         for (count, more) in self.counts().into_iter().zip(other.counts()) {
             *count = count.saturating_add(*more);
@@ -98,17 +86,25 @@ impl Figures {
     }
 }
 
-/// The kind of program, which decides whose figures count first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+/// The kind of program, which decides whose figures count first: in words, in this order.
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     /// One process per task; neighbouring tasks talk to each other
+    #[display(
+        "shared cores, tasks over several NUMA nodes, over several L3 caches, tasks on one NUMA node"
+    )]
     Mpi,
     /// Threads in each task, which share its caches and memory
+    #[display(
+        "shared cores, tasks over several NUMA nodes, idle cores, tasks over several L3 caches"
+    )]
     Openmp,
     /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
+    #[display("tasks over several NUMA nodes, far CPUs, tasks on one NUMA node, on one L3 cache")]
     Memory,
     /// Tasks with a GPU: their cores are next to it
+    #[display("lines without --near, shared cores, tasks over several NUMA nodes, idle cores")]
     Gpu,
 }
 
@@ -125,24 +121,6 @@ impl Goal {
             Self::Openmp => vec![shared, span_numa, idle, span_l3, numa, apart],
             Self::Memory => vec![span_numa, all.far_cpus, numa, l3, shared, idle, apart],
             Self::Gpu => vec![u32::from(!is_near), shared, span_numa, idle, apart],
-        }
-    }
-
-    /// The order of the figures for this kind of program, in words.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Mpi => {
-                "shared cores, tasks over several NUMA nodes, over several L3 caches, tasks on one NUMA node"
-            }
-            Self::Openmp => {
-                "shared cores, tasks over several NUMA nodes, idle cores, tasks over several L3 caches"
-            }
-            Self::Memory => {
-                "tasks over several NUMA nodes, far CPUs, tasks on one NUMA node, on one L3 cache"
-            }
-            Self::Gpu => {
-                "lines without --near, shared cores, tasks over several NUMA nodes, idle cores"
-            }
         }
     }
 }
@@ -220,11 +198,7 @@ impl Planner<'_, '_> {
             Err(why) if why.is::<Unreadable>() => NoAnswer::Usage(why.to_string()),
             Err(why) => NoAnswer::Refused(why.to_string()),
         })?;
-        let notes = plan::notes(Answered {
-            args: &question,
-            on: self.on,
-            step: &step,
-        });
+        let notes = plan::notes(step.answered(&question, self.on));
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
         let is_near = question.effective_near().is_none()
             || step.plans().all(|(_, plan)| plan.near.is_some());

@@ -35,7 +35,7 @@ pub struct Runs<'a> {
 pub fn dry_run(out: &mut impl Write, found: &Candidates, width: usize) -> io::Result<()> {
     let order = found.by_figures();
     if let Some(best) = found.best_by_figures() {
-        let why = format!("fewer is better, in this order: {}", found.goal.words());
+        let why = format!("fewer is better, in this order: {}", found.goal);
         write_named(out, width, "most likely", &found.all[best].line)?;
         write_named(out, width, "because", &why)?;
     }

@@ -1,6 +1,7 @@
 //! The arguments of `berth env`; its short options are those of Grid Engine sites' `sge-rsrc`.
 
 use clap::{Args, ValueEnum};
+use derive_more::Display;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -71,24 +72,16 @@ pub(crate) enum EnvFormat {
 }
 
 /// A job as Slurm writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 pub(crate) enum JobName {
     /// `12`
     Job(u32),
     /// `12_3`
+    #[display("{_0}_{_1}")]
     Task(u32, u32),
     /// `12+1`
+    #[display("{_0}+{_1}")]
     Component(u32, u32),
-}
-
-impl std::fmt::Display for JobName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Job(id) => write!(f, "{id}"),
-            Self::Task(array, task) => write!(f, "{array}_{task}"),
-            Self::Component(job, component) => write!(f, "{job}+{component}"),
-        }
-    }
 }
 
 fn job_name(text: &str) -> Result<JobName, String> {

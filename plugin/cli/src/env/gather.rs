@@ -223,6 +223,13 @@ pub(super) struct Facts {
     pub here: String,
 }
 
+impl Facts {
+    /// All hosts, or the only one whose values are wanted.
+    pub(super) fn shown<'a>(&'a self, only: Option<&'a Host>) -> &'a [Host] {
+        only.map_or(&self.hosts, std::slice::from_ref)
+    }
+}
+
 /// A job's part of a host. Empty sets and `None` are unknown, or nothing is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Host {

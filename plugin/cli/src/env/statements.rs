@@ -28,10 +28,7 @@ pub(super) fn of(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Vec<State
         EnvMode::Epilog => "BERTH_EPILOG_",
         EnvMode::Userenv => "BERTH_RESOURCE_",
     };
-    let hosts: Vec<_> = match only {
-        Some(host) => vec![of_host(host)],
-        None => facts.hosts.iter().map(of_host).collect(),
-    };
+    let hosts: Vec<_> = facts.shown(only).iter().map(of_host).collect();
     let names = of_host(&Host::default()).into_iter().map(|(name, _)| name);
     let mut all: Vec<_> = names
         .enumerate()
@@ -126,10 +123,6 @@ fn log(facts: &Facts, only: Option<&Host>) -> Vec<String> {
         job.partition,
         facts.hosts.len()
     );
-    let hosts = match only {
-        Some(host) => std::slice::from_ref(host),
-        None => &facts.hosts,
-    };
     let of_host = |host: &Host| {
         let known = of_host(host).into_iter().skip(1);
         let known = known.map(|(name, value)| (name, shown(&value)));
@@ -141,7 +134,8 @@ fn log(facts: &Facts, only: Option<&Host>) -> Vec<String> {
             words.collect::<Vec<_>>().join(", ")
         )
     };
-    let lines = std::iter::once(first).chain(hosts.iter().map(of_host));
+    let hosts = facts.shown(only).iter();
+    let lines = std::iter::once(first).chain(hosts.map(of_host));
     // Some shells' echo takes a backslash for more.
     lines
         .map(|line| text::one_line(&line).replace('\\', "/"))
@@ -157,10 +151,7 @@ struct Document {
 
 /// The document, with the same values in the same order as the statements.
 pub(super) fn json(mode: EnvMode, facts: &Facts, only: Option<&Host>) -> Result<String, Failure> {
-    let hosts = match only {
-        Some(host) => std::slice::from_ref(host),
-        None => &facts.hosts,
-    };
+    let hosts = facts.shown(only);
     let document = Document {
         mode: match mode {
             EnvMode::Prolog => "prolog",

@@ -2,15 +2,11 @@
 //! started it.
 
 use std::env::var;
-use std::fs::File;
-use std::io::Read;
 
+use berth_host::kernel_text;
 use berth_srun::node_lists::each_node;
 
 use crate::world::job::number;
-
-/// More than an environment has.
-const MOST_ENVIRONMENT: u64 = 4 << 20;
 
 /// A task among the tasks of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,20 +60,24 @@ fn from_mpirun() -> Option<Identity> {
             "OMPI_COMM_WORLD_RANK",
             "OMPI_COMM_WORLD_LOCAL_RANK",
             "OMPI_COMM_WORLD_LOCAL_SIZE",
+            "OMPI_COMM_WORLD_SIZE",
         ],
-        ["PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
+        ["PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_SIZE"],
     ];
-    let found = numbers
-        .iter()
-        .find_map(|[rank, local, count]| Some((number(rank)?, number(local)?, number(count)?)));
-    let (task, local, local_count) = found?;
+    let (task, local, local_count, all) =
+        numbers.iter().find_map(|[rank, local, count, all]| {
+            let here = (number(rank)?, number(local)?, number(count)?);
+            Some((here.0, here.1, here.2, number(all)))
+        })?;
+    // It gives the number of ranks, but not of nodes: if there are more ranks than here, there are other nodes.
+    let is_elsewhere = all.unwrap_or(task + 1) > local_count;
     Some(Identity {
         task,
         local,
         local_count,
         host: launchers_node().unwrap_or_else(host),
         node: number("SLURM_NODEID").unwrap_or(0),
-        node_count: mpi_nodes(task),
+        node_count: if is_elsewhere { 2 } else { 1 },
         meeting: format!("mpi-{}", nix::unistd::getppid()),
         is_slurms: false,
     })
@@ -87,14 +87,10 @@ fn from_mpirun() -> Option<Identity> {
 /// node on to all ranks, but what started the rank here was itself started by this node's slurmstepd.
 fn launchers_node() -> Option<String> {
     let path = format!("/proc/{}/environ", nix::unistd::getppid());
-    let mut environment = Vec::new();
-    let mut file = File::open(path).ok()?.take(MOST_ENVIRONMENT);
-    file.read_to_end(&mut environment).ok()?;
-    let entries = environment.split(|byte| *byte == 0);
-    let value = entries
-        .filter_map(|entry| entry.strip_prefix(b"SLURMD_NODENAME="))
-        .next()?;
-    String::from_utf8(value.to_vec()).ok()
+    let environment = kernel_text::read(path).ok()?;
+    let mut entries = environment.split('\0');
+    let value = entries.find_map(|entry| entry.strip_prefix("SLURMD_NODENAME="))?;
+    Some(value.into())
 }
 
 /// A batch script of Slurm's, or what it runs without srun: the only task, with the script's plan.
@@ -105,18 +101,6 @@ fn from_script() -> Option<Identity> {
     let is_script = var("SLURM_STEP_ID").is_err() && var("BERTH_BOUND").is_ok();
     let meeting = format!("{job}.batch-{host}");
     Some(Identity::alone(host, meeting, is_script))
-}
-
-/// mpirun gives the number of ranks, but not of nodes: if there are more ranks than here, there are
-/// other nodes.
-fn mpi_nodes(task: u32) -> u32 {
-    let world = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE"));
-    let local = number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS"));
-    if world.unwrap_or(task + 1) > local.unwrap_or(u32::MAX) {
-        2
-    } else {
-        1
-    }
 }
 
 fn from_slurm() -> Option<Identity> {

@@ -1,5 +1,5 @@
 //! `berth report`: every task of a step runs it. It shows what each task really has in the kernel,
-//! beside the plan. The tasks of a node meet at a socket of their own user, and one of
+//! beside the plan. The tasks of a node meet in a folder of their own user, and one of
 //! them prints the node's block.
 
 mod gather;
@@ -9,7 +9,7 @@ mod threads;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use berth_placement::{CpuSet, counted};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ReportArgs, ReportFormat};
+use crate::child::code;
 use crate::{Failure, Unreadable, say};
 use gather::{Gathered, gather};
 use identity::Identity;
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if let Err(why) = report(args, &me, Some(program.id())) {
         say::failed(&why.to_string());
     }
-    Ok(exit_code(program.wait()?))
+    let code = code(program.wait()?);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
 /// Sends this task's report to the task that prints, or prints itself. Returns whether a printed
@@ -83,14 +85,6 @@ fn start(words: &[String]) -> Result<Option<Child>, Failure> {
             "the program {program} does not start: {why}; check that it is in PATH on this node"
         )
     })?))
-}
-
-/// As a shell has it: 128 and the signal's number.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    use std::os::unix::process::ExitStatusExt;
-    let signal = status.signal().map(|signal| 128 + signal);
-    let code = status.code().or(signal).unwrap_or(1);
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 /// Runs it.

@@ -1,24 +1,23 @@
 //! One run: srun with its output in a file, the time that it takes, and how it ends. It has a process group of its own,
 //! so Ctrl-C reaches berth alone, which then ends the step.
 
-use std::ffi::CString;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
-use nix::sys::signal::{SigSet, Signal, killpg};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::stat::Mode;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level::pipe};
 
 use berth_answer::tune::TunedLine;
+
+use crate::child::code;
 
 /// Signals to end a step, each with the milliseconds that srun then has for it; it cannot ignore the last one.
 const GRACE: [(Signal, u64); 4] = [
@@ -40,37 +39,37 @@ pub(super) enum End {
 }
 
 /// Signals that end the measurement, and the end of a child.
-pub(super) struct Signals(SignalFd);
+pub(super) struct Signals {
+    /// Whether berth is to end.
+    ends: Arc<AtomicBool>,
+    /// A byte for each signal.
+    wakeups: UnixStream,
+}
 
 impl Signals {
     /// From here on these signals end nothing by themselves.
-    pub(super) fn new() -> nix::Result<Self> {
-        let mut set = SigSet::empty();
-        for signal in [
-            Signal::SIGINT,
-            Signal::SIGTERM,
-            Signal::SIGHUP,
-            Signal::SIGCHLD,
-        ] {
-            set.add(signal);
+    pub(super) fn new() -> io::Result<Self> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (wakeups, sender) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register(signal, Arc::clone(&ends))?;
+            pipe::register(signal, sender.try_clone()?)?;
         }
-        set.thread_block()?;
-        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        SignalFd::with_flags(&set, flags).map(Self)
+        pipe::register(SIGCHLD, sender)?;
+        Ok(Self { ends, wakeups })
     }
 
     /// Waits for a signal, at most so long. Returns whether one says that berth is to end.
-    fn wait(&self, limit: Duration) -> nix::Result<bool> {
-        let limit = PollTimeout::try_from(limit.as_millis() + 1).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], limit) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(why) => return Err(why),
+    fn wait(&self, limit: Duration) -> io::Result<bool> {
+        // A socket has no time limit of zero.
+        let limit = limit.max(Duration::from_millis(1));
+        self.wakeups.set_read_timeout(Some(limit))?;
+        match (&self.wakeups).read(&mut [0; 64]) {
+            Err(why) if !matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                Err(why)
+            }
+            _ => Ok(self.ends.swap(false, Ordering::Relaxed)),
         }
-        let mut ends = false;
-        while let Some(found) = self.0.read_signal()? {
-            ends |= found.ssi_signo != Signal::SIGCHLD as u32;
-        }
-        Ok(ends)
     }
 }
 
@@ -86,71 +85,45 @@ pub(super) fn run(
     limit: Duration,
 ) -> io::Result<(End, Duration)> {
     let begin = Instant::now();
-    let pid = start(line, program, output)?;
+    let mut child = start(line, program, output)?;
     loop {
-        if let Some(code) = ended(pid)? {
-            return Ok((End::Code(code), begin.elapsed()));
+        if let Some(status) = child.try_wait()? {
+            return Ok((End::Code(code(status)), begin.elapsed()));
         }
         let left = limit.saturating_sub(begin.elapsed());
         if signals.wait(left)? {
-            stop(pid, signals)?;
+            stop(&mut child, signals)?;
             return Ok((End::Interrupted, begin.elapsed()));
         }
         if left.is_zero() {
-            stop(pid, signals)?;
+            stop(&mut child, signals)?;
             return Ok((End::TimedOut, begin.elapsed()));
         }
     }
 }
 
-fn start(line: &TunedLine, program: &[String], output: &File) -> io::Result<Pid> {
-    let words = [&line.srun]
-        .into_iter()
-        .chain(line.options())
-        .chain(program);
-    let words = words.map(|word| CString::new(word.as_str()));
-    let words = words.collect::<Result<Vec<_>, _>>()?;
-    let set = line.variables.iter().cloned();
-    let is_set = |name: &str| {
-        let mut all = line.variables.iter();
-        all.any(|one| one.split_once('=').is_some_and(|(own, _)| own == name))
-    };
-    let others = std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_set));
-    let others = others.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    let set = set.map(String::into_bytes);
-    let variables = others.chain(set).map(CString::new);
-    let variables = variables.collect::<Result<Vec<_>, _>>()?;
-    let mut files = PosixSpawnFileActions::init()?;
-    files.add_open(0, "/dev/null", OFlag::O_RDONLY, Mode::empty())?;
-    files.add_dup2(output.as_raw_fd(), 1)?;
-    files.add_dup2(output.as_raw_fd(), 2)?;
-    let mut attributes = PosixSpawnAttr::init()?;
-    attributes.set_flags(
-        PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETPGROUP,
-    )?;
-    attributes.set_sigmask(&SigSet::empty())?;
-    attributes.set_pgroup(Pid::from_raw(0))?;
-    let srun = words.first().ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(posix_spawnp(srun, &files, &attributes, &words, &variables)?)
-}
-
-/// The exit code, once it has ended.
-fn ended(pid: Pid) -> io::Result<Option<i32>> {
-    Ok(match waitpid(pid, Some(WaitPidFlag::WNOHANG))? {
-        WaitStatus::Exited(_, code) => Some(code),
-        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
-        _ => None,
-    })
+fn start(line: &TunedLine, program: &[String], output: &File) -> io::Result<Child> {
+    let set = line.variables.iter().filter_map(|one| one.split_once('='));
+    Command::new(&line.srun)
+        .args(line.options())
+        .args(program)
+        .envs(set)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?)
+        .spawn()
 }
 
 /// Has srun end its step, and waits for that.
-fn stop(pid: Pid, signals: &Signals) -> io::Result<()> {
+fn stop(child: &mut Child, signals: &Signals) -> io::Result<()> {
+    let group = Pid::from_raw(child.id().cast_signed());
     for (signal, wait) in GRACE {
         // It may have ended meanwhile.
-        let _ = killpg(pid, signal);
+        let _ = killpg(group, signal);
         let by = Instant::now() + Duration::from_millis(wait);
         while Instant::now() < by {
-            if ended(pid)?.is_some() {
+            if child.try_wait()?.is_some() {
                 return Ok(());
             }
             signals.wait(by.saturating_duration_since(Instant::now()))?;
