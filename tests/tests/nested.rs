@@ -29,6 +29,22 @@ fn nested(cluster: &Cluster, steps: &[&str]) -> String {
     lines.join(", ")
 }
 
+/// What `berth plan` inside the outer step says of the inner one: each task's CPUs.
+fn planned(cluster: &Cluster, outer: &str, inner: &str) -> String {
+    let state = cluster.folder().join("run/berth");
+    let command = berth_tests::command();
+    let ask = format!(
+        "{} plan --format cpus 'srun {inner} ./app'",
+        command.display()
+    );
+    let script = format!(
+        "BERTH_STATE_DIR={} srun {outer} {ask} 2> /dev/null",
+        state.display()
+    );
+    let batch = cluster.sbatch(&["-n2"], &script);
+    batch.output.lines().collect::<Vec<_>>().join(", ")
+}
+
 const ONE_CORE: &str = "-n1 --cpu-bind=map_cpu:1";
 
 #[test]
@@ -36,6 +52,7 @@ fn an_inner_step_is_placed_anew() {
     let Some(cluster) = cluster("") else { return };
     let inner = "--overlap -n2";
     assert_eq!(nested(&cluster, &[ONE_CORE, inner]), "0 1, 1 2");
+    assert_eq!(planned(&cluster, ONE_CORE, inner), "0, 1");
     assert_eq!(
         nested(&cluster, &[ONE_CORE, "--overlap -n1", inner]),
         "0 1, 1 2"
@@ -57,6 +74,7 @@ fn as_task_affinity_where_that_is_asked_for() {
     };
     let inner = "--overlap -n2";
     assert_eq!(nested(&theirs, &[ONE_CORE, inner]), "0 2, 1 2");
+    assert_eq!(planned(&theirs, ONE_CORE, inner), "1, 1");
     drop(theirs);
     let Some(fixed) = cluster("compat=affinity fixes=+inherited-mask") else {
         return;

@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
 #[serde(default)]
 pub(crate) struct Handover {
     pub outcome: Outcome,
-    /// The mark of the list that the message carries ([`crate::step::inherited`]); empty for none.
+    /// The mark of the list that the message carries ([`berth_srun::inherited`]); empty for none.
     #[serde(skip)]
     pub list: String,
     /// The step's CPUs; no task is bound to others, except to those in `beyond`.

@@ -5,10 +5,8 @@
 use berth_host::memory;
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{MemBind, MemPolicy, Plan};
-use berth_srun::{Release, spelling};
+use berth_srun::inherited;
 use slurm_sys::{LaunchRequest, Layout};
-
-use crate::step::names;
 
 const UNAVAILABLE: &str = "memory binding is not available on this node (its kernel was built \
                            without NUMA); --mem-bind is not applied: leave it out, or ask for \
@@ -32,7 +30,8 @@ pub(crate) fn requested(
         false => None,
     };
     let mut bind = mem_bind(bits, text.as_deref(), layout)?;
-    if let Some(outer) = inherited(launch, &bind) {
+    let outer = |policy| inherited::outer_memory(policy, |name| launch.env_get(name, LIST_BYTES));
+    if let Some(outer) = bind.policy.as_ref().and_then(outer) {
         bind.policy = Some(outer);
     }
     let unserved = bind.policy.is_some() && !memory::is_available();
@@ -79,19 +78,6 @@ fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
     })?;
     let read = MemPolicy::read(name, text).unwrap_or(Ok(MemPolicy::Local));
     read.map_err(|why| format!("--mem-bind={name}: {why}"))
-}
-
-/// The request of the step that srun runs in, if the masks are that step's (`SLURM_MEM_BIND`):
-/// its masks are for its own tasks, perhaps on another node.
-fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
-    let policy = bind.policy.as_ref()?;
-    let masks = MemPolicy::read("mask_mem", &launch.env_get(names::MEM, LIST_BYTES)?)?;
-    if masks.ok()? != *policy {
-        return None;
-    }
-    let asked = launch.env_get(names::MEM_BIND, LIST_BYTES)?;
-    // Our own text, in words that every line's srun has.
-    spelling::mem_bind(&asked, Release::NEWEST).ok()?.policy
 }
 
 fn has_list(bits: u32, layout: &Layout) -> bool {

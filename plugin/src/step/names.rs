@@ -35,7 +35,7 @@ outcomes! {
     NOTE = "NOTE",
     /// The cores that a `--binding` chose for a task.
     BINDING_CORES = "BINDING_CORES",
-    /// The mark of the step's list of masks ([`crate::step::inherited`]); empty for none.
+    /// The mark of the step's list of masks ([`berth_srun::inherited`]); empty for none.
     CPU_BIND = "CPU_BIND",
     /// Each task's node mask, by local id; the text that is also the message's.
     MEM = "MEM",

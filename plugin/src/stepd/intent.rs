@@ -2,12 +2,13 @@
 
 use berth_placement::sets::limits::MAX_CPUS;
 use berth_placement::{CpuSet, List, Mode};
+use berth_srun::inherited;
 use slurm_sys::StepRecord;
 
 use crate::site::standing::Abi;
+use crate::step::convert;
 use crate::step::handover::Handover;
 use crate::step::words::name;
-use crate::step::{convert, inherited};
 use crate::stepd::running_step::Intent;
 
 /// The message's masks, limited to the step's own CPUs and to what a level gives beyond them, and a text on the CPUs that were
@@ -20,7 +21,7 @@ pub(crate) fn intent(
 ) -> (Intent, Option<String>) {
     let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
     let mode = read.as_ref().ok().and_then(Option::as_ref);
-    handover.list = mode.and_then(inherited::of_mode).unwrap_or_default();
+    handover.list = mode.and_then(inherited::mark).unwrap_or_default();
     let list = match read {
         Ok(Some(Mode::MaskCpu(list))) => list,
         Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conf;
+pub mod inherited;
 pub mod line;
 pub mod node_lists;
 pub mod number;

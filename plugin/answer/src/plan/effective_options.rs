@@ -5,7 +5,10 @@
 use std::sync::Arc;
 
 use berth_placement::request::keyword_options::CoreKindWish;
-use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
+use berth_placement::{
+    Binding, Confine, CpuBind, Fix, Mapping, MemBind, Mode, Near, Plan, SiteConfine,
+};
+use berth_srun::inherited;
 use berth_srun::options::{Choice, Own};
 use berth_srun::submission::own_values::{self, Typed};
 use berth_srun::{Config, LineOption, Release, SrunRequest};
@@ -223,16 +226,37 @@ impl Question {
 }
 
 /// `--cpu-bind` as it arrives at slurmd. Source: `launch_p_step_launch`: any bit keeps the site's
-/// default out, also those of the level that another option chose; in 22.05 also `verbose`.
+/// default out, also those of the level that another option chose; in 22.05 also `verbose`. The masks of a step around
+/// count as not given.
 pub(super) fn cpu_bind(args: &Question) -> CpuBind {
     let request = &args.srun.cpu_bind;
+    let is_outer = |mode: &Mode| inherited::is_outer_list(mode, |name| args.variable(name));
     match &args.site_cpu_bind() {
         Some(site) if takes_default(&args.srun) => CpuBind {
             verbose: request.verbose || site.verbose,
             ..site.clone()
         },
+        _ if forgets_outer_masks(args) && request.mode.as_ref().is_some_and(is_outer) => CpuBind {
+            mode: None,
+            ..request.clone()
+        },
         _ => request.clone(),
     }
+}
+
+/// `--mem-bind`; for the node masks of a step around, what that step was asked for.
+pub(super) fn mem_bind(args: &Question) -> MemBind {
+    let mut bind = args.srun.mem_bind.clone();
+    let outer = |policy| inherited::outer_memory(policy, |name| args.variable(name));
+    if let Some(outer) = bind.policy.as_ref().and_then(outer) {
+        bind.policy = Some(outer);
+    }
+    bind
+}
+
+fn forgets_outer_masks(args: &Question) -> bool {
+    let rules = args.rules();
+    rules.is_ok_and(|rules| rules.fixes.has(Fix::InheritedMask))
 }
 
 fn takes_default(request: &SrunRequest) -> bool {

@@ -8,7 +8,7 @@ use berth_placement::{
 };
 use berth_srun::{Config, Release};
 
-use super::effective_options::cpu_bind;
+use super::effective_options::{cpu_bind, mem_bind};
 use super::owns::{known_cores, specialised};
 use crate::{Failure, Question, World};
 
@@ -125,7 +125,7 @@ pub(crate) fn request(args: &Question, allocation: Allocation, tasks: u32) -> Re
         cpus_per_task: requested.cpus_per_task.unwrap_or(1),
         allocation,
         cpu_bind,
-        mem_bind: requested.mem_bind.clone(),
+        mem_bind: mem_bind(args),
         distribution: requested.distribution.unwrap_or_default(),
         threads_per_core: requested.threads_per_core.filter(|threads| *threads > 0),
         ntasks_per_core: requested.most_tasks_per_core().or_else(of_core),
