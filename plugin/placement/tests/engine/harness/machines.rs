@@ -99,7 +99,7 @@ fn kept(packages: &[Cores], left: &[bool], number: &[CpuId]) -> Vec<Package> {
 /// A machine with other GPUs: each is next to some object, or hwloc does not know its place.
 pub fn with_gpus(random: &mut Random, machine: &Machine) -> Machine {
     let objects = objects(machine);
-    let gpus: Vec<Device> = (1..=random.within(1, 4))
+    let gpus: Vec<Device> = (1..=random.within(1, 5))
         .map(|bus| {
             let place = random.within(0, objects.len() as u32) as usize;
             gpu(

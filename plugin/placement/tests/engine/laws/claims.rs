@@ -2,7 +2,7 @@
 
 use berth_placement::{Chosen, CpuSet, Mode, Rule};
 
-use crate::harness::ask::Ask;
+use crate::harness::ask::{Answer, Ask};
 use crate::harness::random::Random;
 use crate::harness::requests::{binding, cores, few_of, plain};
 use crate::harness::tree::Tree;
@@ -20,9 +20,9 @@ pub fn free_cores(random: &mut Random, tree: &Tree) -> Ask {
     ask
 }
 
-/// Every strategy keeps to free cores of the step, and gives none of them twice.
+/// Every strategy keeps to free cores of the step, gives none of them twice, and tasks are bound to them.
 pub fn chosen_are_free(case: &Case) -> Verdict {
-    let plan = case.answer().ok()?.plan;
+    let Answer { masks, plan, .. } = case.answer().ok()?;
     let Some(chosen) = &plan.chosen else {
         let rule = &plan.decision.rule;
         return holds(*rule == Rule::BindingFailed, || format!("{rule}"));
@@ -46,11 +46,10 @@ pub fn chosen_are_free(case: &Case) -> Verdict {
         }
         seen.insert_all(&core.cpus);
     }
+    let of_tasks = (0..case.tasks()).map(|task| chosen.cpus_of_task(task));
     let again = chosen.to_string().parse::<Chosen>();
-    holds(
-        chosen.lists().len() == lists && again.as_ref() == Ok(chosen),
-        || format!("{chosen}"),
-    )
+    let is_read = chosen.lists().len() == lists && again.as_ref() == Ok(chosen);
+    holds(is_read && of_tasks.eq(masks), || format!("{chosen}"))
 }
 
 pub fn shared_cores(random: &mut Random, tree: &Tree) -> Ask {

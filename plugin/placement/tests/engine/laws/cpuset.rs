@@ -192,10 +192,8 @@ pub fn smallest_radius(case: &Case) -> Verdict {
     let node = case.node();
     let all = case.tree.machine.cpus();
     let mut free = all.difference(&case.ask.claims.taken);
-    if requested.cpu_list.is_some() {
-        let text = requested.to_string();
-        let list = text.split("CPU_LIST=").nth(1)?.split([';', ']']).next()?;
-        free = free.intersection(&CpuSet::from_list(list).ok()?);
+    if let Some(list) = &requested.cpu_list {
+        free = free.intersection(list.cpus());
     }
     let needed = count.min(all.count());
     let best = smallest_by_force(&node, &free, requested, needed);
@@ -286,15 +284,8 @@ pub fn first_of_list(case: &Case) -> Verdict {
     let (all, node) = (case.tree.machine.cpus(), case.node());
     let distances = node.distances();
     let needed = count.min(all.count());
-    let text = requested.to_string();
-    let list = text.split("CPU_LIST=").nth(1)?.split([';', ']']).next()?;
     let mut expected = CpuSet::new();
-    for cpu in list.split(',').flat_map(|part| {
-        CpuSet::from_list(part)
-            .expect("CPUs")
-            .iter()
-            .collect::<Vec<_>>()
-    }) {
+    for cpu in requested.cpu_list.as_ref()?.iter() {
         let is_free = all.contains(cpu) && !case.ask.claims.taken.contains(cpu);
         let home = distances.of_cpu(cpu).and_then(|at| distances.node(at));
         let used = home.map_or(0, |(_, cpus)| cpus.intersection(&expected).count() as u32);

@@ -21,7 +21,7 @@ pub mod share;
 pub mod width;
 
 use crate::harness::machines::Sort::{Any, Fewer, Small};
-use crate::harness::requests::{any, any_with_threads_kept, without_binding};
+use crate::harness::requests::{any_with_threads_kept, without_binding};
 use crate::harness::trial::Law;
 
 /// A test for each law: machines, a request, and what is checked of the answer.
@@ -40,7 +40,7 @@ macro_rules! laws {
 }
 
 laws! {
-    only_cpus_of_the_step: Any, any => own::only_owned;
+    only_cpus_of_the_step: Any, any_with_threads_kept => own::only_owned;
     only_cpus_that_are_there: Any, any_with_threads_kept => own::only_present;
     every_task_has_a_cpu: Any, any_with_threads_kept => own::somewhere;
     no_thread_twice_while_there_is_room: Any, room::at_threads => room::threads_apart;
