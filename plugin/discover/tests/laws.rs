@@ -1,6 +1,5 @@
 //! Laws over machines as hwloc describes them.
 
-#[path = "../../placement/tests/common/mod.rs"]
 mod common;
 mod files;
 

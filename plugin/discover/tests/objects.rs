@@ -2,7 +2,6 @@
 //! hand-made machines, laws on random ones and on every file of `tests/topologies` and of the
 //! folder that `BERTH_TOPOLOGIES` names.
 
-#[path = "../../placement/tests/common/mod.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use super::*;
 use crate::step::handover::Member;
 use crate::step::{CpuBindWords, CpusetWish, GpuGrant};
 
-#[path = "../../placement/tests/common/mod.rs"]
+#[path = "../../discover/tests/common/mod.rs"]
 mod common;
 
 fn json(handover: &Handover) -> String {

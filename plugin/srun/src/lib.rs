@@ -27,7 +27,7 @@ pub mod number;
 pub mod options;
 mod own_request;
 #[cfg(test)]
-#[path = "../../placement/tests/common/mod.rs"]
+#[path = "../../discover/tests/common/mod.rs"]
 mod random;
 pub mod reading;
 pub mod release;

@@ -7,7 +7,7 @@
 mod batch;
 mod cluster;
 mod cpuset;
-#[path = "../../../plugin/placement/tests/tree/random.rs"]
+#[path = "../../../plugin/placement/tests/engine/harness/random.rs"]
 #[allow(dead_code, reason = "texts need a part")]
 mod random;
 mod targets;

@@ -42,7 +42,7 @@ pub mod options;
 pub mod parent;
 pub mod paths;
 pub mod plan_line;
-#[path = "../../../plugin/placement/tests/tree/random.rs"]
+#[path = "../../../plugin/placement/tests/engine/harness/random.rs"]
 pub mod random;
 pub mod record;
 pub mod slurmd;

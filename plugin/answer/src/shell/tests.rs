@@ -2,7 +2,7 @@
 
 use super::*;
 
-#[path = "../../../placement/tests/common/mod.rs"]
+#[path = "../../../discover/tests/common/mod.rs"]
 mod random;
 
 fn commands(text: &str) -> Vec<String> {
