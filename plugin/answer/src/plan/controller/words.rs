@@ -51,7 +51,8 @@ pub(super) fn of_step(answer: StepAnswer) -> Result<StepGrant, NoAnswer> {
     let why = match answer {
         StepAnswer::Granted(step) => return Ok(step),
         StepAnswer::Waits => {
-            let why = "the step waits until other steps of the job end";
+            let why = "the step never starts: slurmctld finds no room for its tasks on the job's nodes even \
+                       without other steps, and srun waits; use fewer tasks, or a -c that fills whole cores";
             return Err(NoAnswer::Refused(why.into()));
         }
         StepAnswer::NotModelled(gap) => return Err(NoAnswer::NotModelled(self::gap(gap).into())),
