@@ -104,10 +104,11 @@ impl Owned {
             cpus = own.clone();
         }
         let is_cut = is_cut(allocation, node);
-        if let (true, true, Allocation::Cores { cores, .. }) =
+        if let (true, true, Allocation::Cores { cores, configured }) =
             (is_cut, usable.is_empty(), allocation)
         {
-            cpus = cpus_of_cgroup(cores, node);
+            let known = named_cores(*configured, node);
+            cpus = cpus_of_cgroup(cores.iter().map(|core| core.0 % known), node);
         }
         Self {
             is_cut,
@@ -226,7 +227,7 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {
         Allocation::Cpus(cpus) => add(cpus),
         Allocation::Cores { .. } if table.is_empty() => {}
         Allocation::Cores { cores, configured } => {
-            let known = known_to_slurmd(node).min(*configured).max(1);
+            let known = named_cores(*configured, node);
             if is_every_core(cores, known, table) {
                 return PuSet::full(table.len());
             }
@@ -263,7 +264,7 @@ fn is_cut(allocation: &Allocation, node: &Node) -> bool {
     let is_narrow = |core: u32| table.cores.members(core).len() < node.shape().threads as usize;
     match allocation {
         Allocation::Cores { cores, configured } => {
-            let known = known_to_slurmd(node).min(*configured).max(1);
+            let known = named_cores(*configured, node);
             cores.iter().any(|core| is_narrow(core.0 % known))
         }
         Allocation::Whole => (0..node.shape().core_count()).any(is_narrow),
@@ -274,13 +275,13 @@ fn is_cut(allocation: &Allocation, node: &Node) -> bool {
 /// The CPUs of a step none of whose cores has a thread in the step's cgroup: those CPUs of the
 /// cgroup that exist. If there is none, the kernel takes the cgroup above, and the tree says which
 /// CPUs the cores have.
-fn cpus_of_cgroup(cores: &[CoreIdx], node: &Node) -> CpuSet {
+fn cpus_of_cgroup(cores: impl Iterator<Item = u32> + Clone, node: &Node) -> CpuSet {
     let (Some(machine), Some(present)) = (node.machine(), node.present()) else {
         return CpuSet::new();
     };
     let counted = cores
-        .iter()
-        .flat_map(|core| node.shape().counted_for(core.0));
+        .clone()
+        .flat_map(|core| node.shape().counted_for(core));
     let counted: CpuSet = counted.collect();
     let exist = counted.intersection(present);
     if !exist.is_empty() {
@@ -288,7 +289,7 @@ fn cpus_of_cgroup(cores: &[CoreIdx], node: &Node) -> CpuSet {
     }
     let sockets = machine.sockets(node.socket());
     let all: Vec<_> = sockets.into_iter().flatten().collect();
-    let own = cores.iter().filter_map(|core| all.get(core.0 as usize));
+    let own = cores.filter_map(|core| all.get(core as usize));
     own.flat_map(|core| machine.pus_of(*core).iter().copied())
         .collect()
 }
@@ -304,13 +305,15 @@ fn is_every_core(cores: &[CoreIdx], known: u32, table: &PuTable) -> bool {
     plain && known == all && cores.len() as u32 == all && in_order()
 }
 
-/// Cores that a credential can name: those that slurmd counted, or those of the tree.
-fn known_to_slurmd(node: &Node) -> u32 {
+/// The number of cores that a credential for a node of so many configured ones can name: those that slurmd counted, or
+/// those of the tree. Numbers beyond begin again.
+fn named_cores(configured: u32, node: &Node) -> u32 {
     let counted = node.shape().core_count();
-    match node.table().even() {
+    let known = match node.table().even() {
         Some(_) => counted,
         None => counted.max(node.table().cores.len() as u32),
-    }
+    };
+    known.min(configured).max(1)
 }
 
 /// Removes `count` hardware threads from the top. It also counts threads of cores that were not

@@ -8,7 +8,7 @@ use crate::laws;
 /// What is checked, and the case.
 type Failed = (fn(&Case) -> Verdict, &'static str, &'static str);
 
-const CASES: [Failed; 6] = [
+const CASES: [Failed; 7] = [
     (
         laws::room::threads_apart,
         "1,4 | 2",
@@ -28,6 +28,11 @@ const CASES: [Failed; 6] = [
         laws::automatic::exact,
         "33 | 18; numa 1=33 2=18",
         "-n1 -m block:block",
+    ),
+    (
+        laws::own::somewhere,
+        "5",
+        "-n1 -m block:block --constrain-cores --cores=1/2",
     ),
     (
         laws::own::somewhere,
