@@ -123,18 +123,17 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
     let refused = |command| rules::refused(&Case::new(script, command, around));
     found.extend(script.directives.iter().flat_map(refused));
     let mut of_job = Vec::new();
-    let starts = starts
-        && match (&script.job, script.role) {
-            (Some(job), Role::Whole | Role::Submitted) => {
-                let mut wrong = refused(job);
-                let starts = wrong.is_empty();
-                // The words of a line that submits were looked at apart.
-                wrong.retain(|_| script.role == Role::Whole);
-                of_job.extend(wrong);
-                starts && job_starts(&Case::new(script, job, around), &mut of_job)
-            }
-            _ => true,
-        };
+    let mut starts = starts;
+    if matches!(script.role, Role::Whole | Role::Submitted) {
+        for job in script.job.iter().chain(&script.components) {
+            let mut wrong = refused(job);
+            starts &= wrong.is_empty();
+            // The words of a line that submits were looked at apart.
+            wrong.retain(|_| script.role == Role::Whole);
+            of_job.extend(wrong);
+            starts = starts && job_starts(&Case::new(script, job, around), &mut of_job);
+        }
+    }
     for command in &script.commands {
         let case = Case::new(script, command, around);
         found.extend(of_command(&case, starts));

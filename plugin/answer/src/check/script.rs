@@ -50,6 +50,8 @@ pub(crate) struct Script {
     pub not_read: Vec<String>,
     /// The `#SBATCH` lines as one line, or the sbatch or salloc line itself.
     pub job: Option<Command>,
+    /// The `#SBATCH` lines of the components behind the first one (`#SBATCH hetjob`).
+    pub components: Vec<Command>,
     /// Whether the job has several components, whose options differ.
     pub has_components: bool,
     pub commands: Vec<Command>,

@@ -30,8 +30,8 @@ pub(super) fn refused(case: &Case<'_>) -> Vec<Finding> {
 const OPTIONS: &[Rule] = &[
     options::single_dash,
     options::other_dash,
-    options::not_an_option,
     values::wrong,
+    options::not_an_option,
 ];
 
 /// Findings by the submitting command's own functions.
