@@ -55,6 +55,8 @@ pub(crate) struct Script {
     /// Whether the job has several components, whose options differ.
     pub has_components: bool,
     pub commands: Vec<Command>,
+    /// The block of each `wait`.
+    pub waits: Vec<usize>,
     /// Its first line of another system.
     pub foreign: Option<Foreign>,
     /// Every command with its words, for clues.
@@ -106,7 +108,8 @@ pub(super) struct Reader<'a> {
     pub written: BTreeMap<String, Option<usize>>,
     /// The here-document that comes through a pipe.
     pub piped: Option<usize>,
-    waits: usize,
+    /// The number of the current pipeline.
+    pipeline: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -134,7 +137,7 @@ impl<'a> Reader<'a> {
             documents: Vec::new(),
             written: BTreeMap::new(),
             piped: None,
-            waits: 0,
+            pipeline: 0,
         }
     }
 
@@ -156,6 +159,7 @@ impl<'a> Reader<'a> {
         for simple in &found.commands {
             blocks.enter(simple.block, &mut self.variables);
             self.simple(simple);
+            self.pipeline += usize::from(!simple.is_piped);
             blocks.leave(simple, &mut self.variables);
         }
     }
@@ -185,7 +189,9 @@ impl<'a> Reader<'a> {
             variables: self.variables.clone(),
             in_background: false,
             loops: 0,
-            waits: self.waits,
+            waits: self.found.waits.len(),
+            pipeline: self.pipeline,
+            block: 0,
             is_known_job: false,
         }
     }
@@ -277,7 +283,7 @@ impl<'a> Reader<'a> {
                 });
                 return;
             }
-            "wait" => return self.waits += 1,
+            "wait" => return self.found.waits.push(simple.block),
             "setenv" => return self.setenv(rest),
             "unset" | "unsetenv" => {
                 for word in rest {
@@ -290,6 +296,7 @@ impl<'a> Reader<'a> {
         let command = Command {
             in_background: simple.in_background,
             loops: simple.loops,
+            block: simple.block,
             ..self.command(simple.line, kind, name.clone(), rest.to_vec())
         };
         match kind {
