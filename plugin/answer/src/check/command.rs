@@ -51,6 +51,8 @@ pub(crate) struct Command {
     pub pipeline: usize,
     /// The block that it stands in.
     pub block: usize,
+    /// Whether it reads the input of the loop around it.
+    pub reads_loop_input: bool,
     /// Whether the script of this sbatch is known, and checked with its options.
     pub is_known_job: bool,
 }

@@ -6,6 +6,7 @@ mod case;
 mod command;
 mod directives;
 mod finding;
+mod loop_input;
 #[cfg(test)]
 mod mutations;
 mod nested_script;

@@ -12,6 +12,7 @@ use berth_srun::options::Command as Program;
 
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
+use super::loop_input::LoopInput;
 use super::place::Surroundings;
 use super::variables::{Expanded, Variable, Variables, assigned, with_variables, words_of};
 use crate::lines::base;
@@ -110,6 +111,7 @@ pub(super) struct Reader<'a> {
     pub piped: Option<usize>,
     /// The number of the current pipeline.
     pipeline: usize,
+    pub loop_input: LoopInput,
 }
 
 impl<'a> Reader<'a> {
@@ -138,6 +140,7 @@ impl<'a> Reader<'a> {
             written: BTreeMap::new(),
             piped: None,
             pipeline: 0,
+            loop_input: LoopInput::None,
         }
     }
 
@@ -192,6 +195,7 @@ impl<'a> Reader<'a> {
             waits: self.found.waits.len(),
             pipeline: self.pipeline,
             block: 0,
+            reads_loop_input: false,
             is_known_job: false,
         }
     }
@@ -270,6 +274,7 @@ impl<'a> Reader<'a> {
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
+        let reads_loop_input = self.reads_loop_input(simple);
         let kind = match base(&name.text) {
             "srun" => Kind::Srun,
             "sbatch" => Kind::Job(Program::Sbatch),
@@ -294,6 +299,7 @@ impl<'a> Reader<'a> {
             word => return self.in_shell(word, rest, input),
         };
         let command = Command {
+            reads_loop_input,
             in_background: simple.in_background,
             loops: simple.loops,
             block: simple.block,

@@ -2,6 +2,8 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
+use std::collections::BTreeSet;
+
 use berth_placement::sets::text::LONGEST_WORD;
 use berth_srun::line::{self, LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
@@ -65,13 +67,18 @@ impl JobLine {
     }
 }
 
-/// `NAME=VALUE` of each option that a variable gives.
+/// `NAME=VALUE` of each option that a variable gives; the last of a name counts.
 pub(crate) fn by_variables(options: &[LineOption]) -> Vec<String> {
     let pair = |given: &LineOption| {
         let value = given.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", given.variable.as_ref()?))
     };
-    options.iter().filter_map(pair).collect()
+    let mut names = BTreeSet::new();
+    let last = options.iter().rev();
+    let last = last.filter(|given| names.insert(&given.variable));
+    let mut pairs: Vec<_> = last.filter_map(pair).collect();
+    pairs.reverse();
+    pairs
 }
 
 /// Reads a line. `variable` has the variables that its command finds.

@@ -74,6 +74,7 @@ pub(super) const SRUN: &[Rule] = &[
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,
+    steps::input_of_loop,
     at_once::beside_each_other,
     at_once::memory_of_steps,
     at_once::no_wait,

@@ -163,6 +163,20 @@ fn on_own_nodes(case: &Case<'_>) -> Option<(u32, u32)> {
     (own < all).then_some((each.checked_mul(own)?, most))
 }
 
+/// A step that takes the lines that the loop around it reads.
+pub(super) fn input_of_loop(case: &Case<'_>) -> Option<Finding> {
+    let applies = case.command.reads_loop_input && !case.is_set("input");
+    applies.then(|| {
+        let finding = case.warning(
+            "loop-input",
+            "srun in a loop of while read".into(),
+            "srun takes the rest of the loop's input, so the loop ends behind its first line; --input=none leaves the \
+             input to the loop",
+        );
+        finding.or(case.command.insert("--input=none"))
+    })
+}
+
 /// `#SBATCH` behind the first command.
 pub(super) fn late_directives(case: &Case<'_>) -> Option<Finding> {
     let late = case.script.late.first().filter(|_| case.is_script())?;
