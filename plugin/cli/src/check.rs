@@ -29,6 +29,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let site = SiteNodes::of(args.site, variable.as_deref()).map_err(Unreadable)?;
     let request = Request {
         text: &text,
+        is_file: matches!(args.line.as_slice(), [one] if Path::new(one).exists()),
         machine: args.machine.as_deref(),
         cluster: args.cluster.as_deref(),
         release: args.slurm,

@@ -154,6 +154,7 @@ fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let report = check(
         &check::Request {
             text: text.as_bytes(),
+            is_file: request.script.is_some(),
             machine: Some(&world.source),
             cluster: None,
             release: question.slurm,

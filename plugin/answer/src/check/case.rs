@@ -252,6 +252,15 @@ impl<'a> Case<'a> {
         self.set(&[format!("--cpu-bind={value}")])
     }
 
+    /// The finding on the line of a word: directives are many lines.
+    pub(crate) fn on_line_of(&self, word: usize, finding: Finding) -> Finding {
+        let command = self.command;
+        let word = command.words.get(word);
+        let word = word.filter(|word| command.name.range.is_empty() && !word.range.is_empty());
+        let line = word.map_or(command.number, |word| self.script.line_of(word.range.start));
+        Finding { line, ..finding }
+    }
+
     pub(crate) fn warning(&self, rule: &'static str, found: String, why: &str) -> Finding {
         Finding::warning(self.command.number, rule, found, why)
     }

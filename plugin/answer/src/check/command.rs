@@ -47,6 +47,12 @@ pub(crate) struct Command {
     pub loops: usize,
     /// The number of times that the script has waited before it.
     pub waits: usize,
+    /// The number of its pipeline in the script.
+    pub pipeline: usize,
+    /// The block that it stands in.
+    pub block: usize,
+    /// Whether it reads the input of the loop around it.
+    pub reads_loop_input: bool,
     /// Whether the script of this sbatch is known, and checked with its options.
     pub is_known_job: bool,
 }

@@ -3,29 +3,34 @@
 use std::rc::Rc;
 
 use berth_srun::Program;
-use berth_srun::submission::directives;
+use berth_srun::submission::{Directive, directives};
 
-use super::command::{Foreign, Kind, System};
+use super::command::{Command, Foreign, Kind, System};
 use super::script::Reader;
 use crate::shell::{Word, line_of};
 
 impl Reader<'_> {
-    /// The `#SBATCH` lines as one line.
+    /// The `#SBATCH` lines as one line for each component of the job.
     pub(super) fn slurm_directives(&mut self) {
         let lines = directives(&self.found.text);
-        let Some(first) = lines.first() else {
-            return;
-        };
+        let components = lines.chunk_by(|_, next| !next.begins_component);
+        let mut components = components.map(|lines| self.component(lines));
+        let first = components.next();
+        let others = components.collect();
+        (self.found.job, self.found.components) = (first, others);
         self.found.has_components = lines.iter().any(|line| line.begins_component);
+    }
+
+    fn component(&self, lines: &[Directive]) -> Command {
         let words = lines.iter().flat_map(|line| &line.words).map(|word| Word {
             is_plain: self.found.text.get(word.range.clone()) == Some(word.text.as_bytes()),
             text: word.text.clone(),
             range: word.range.clone(),
             ..Word::default()
         });
+        let number = lines.first().map_or(1, |line| line.line);
         let kind = Kind::Job(Program::Sbatch);
-        let job = self.command(first.line, kind, Word::default(), words.collect());
-        self.found.job = Some(job);
+        self.command(number, kind, Word::default(), words.collect())
     }
 
     /// Comments that sbatch or another system takes for directives, and those that only look like one of sbatch.

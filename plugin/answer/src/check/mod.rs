@@ -6,6 +6,7 @@ mod case;
 mod command;
 mod directives;
 mod finding;
+mod loop_input;
 #[cfg(test)]
 mod mutations;
 mod nested_script;
@@ -19,7 +20,9 @@ mod settings;
 mod steps;
 mod variables;
 
-use berth_srun::Release;
+use std::ops::Range;
+
+use berth_srun::{Release, submission};
 
 use crate::args::SiteNodes;
 use crate::lines::job::is_exclusive;
@@ -39,6 +42,8 @@ pub use steps::answer;
 pub struct Request<'a> {
     /// A line or a batch script.
     pub text: &'a [u8],
+    /// Whether the text is a file, as sbatch would read it.
+    pub is_file: bool,
     /// The node that it is for, if one is named.
     pub machine: Option<&'a str>,
     /// The cluster that it is for, if one is named.
@@ -72,6 +77,7 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
     let release = release.unwrap_or_else(|| world.release());
     let mut around = Surroundings::of(request.text, place, release, world);
     around.variables = request.variables;
+    around.is_file = request.is_file;
     around.exclusive = request.exclusive || request.beside.iter().any(|word| is_exclusive(word));
     around.whole = request.site == Some(SiteNodes::Exclusive) && request.cluster.is_none();
     let read = script::script(request.text, &around);
@@ -119,22 +125,22 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
         let why = "what stands behind it cannot be checked";
         found.push(Finding::warning(line, "unclosed", text, why).hint_if(true));
     }
+    found.extend(refused_script(script, around));
     found.extend(indented_directives(script));
     let refused = |command| rules::refused(&Case::new(script, command, around));
     found.extend(script.directives.iter().flat_map(refused));
     let mut of_job = Vec::new();
-    let starts = starts
-        && match (&script.job, script.role) {
-            (Some(job), Role::Whole | Role::Submitted) => {
-                let mut wrong = refused(job);
-                let starts = wrong.is_empty();
-                // The words of a line that submits were looked at apart.
-                wrong.retain(|_| script.role == Role::Whole);
-                of_job.extend(wrong);
-                starts && job_starts(&Case::new(script, job, around), &mut of_job)
-            }
-            _ => true,
-        };
+    let mut starts = starts;
+    if matches!(script.role, Role::Whole | Role::Submitted) {
+        for job in script.job.iter().chain(&script.components) {
+            let mut wrong = refused(job);
+            starts &= wrong.is_empty();
+            // The words of a line that submits were looked at apart.
+            wrong.retain(|_| script.role == Role::Whole);
+            of_job.extend(wrong);
+            starts = starts && job_starts(&Case::new(script, job, around), &mut of_job);
+        }
+    }
     for command in &script.commands {
         let case = Case::new(script, command, around);
         found.extend(of_command(&case, starts));
@@ -155,6 +161,59 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
         nested.flat_map(|one| of_script(one, around, starts || one.role == Role::Submitted)),
     );
     found
+}
+
+/// A script that sbatch does not submit. Other texts may be parts of one.
+fn refused_script(script: &Script, around: &Surroundings<'_>) -> Option<Finding> {
+    let text = script.file_text.as_ref().unwrap_or(&script.text);
+    let start = text.len() - text.trim_ascii_start().len();
+    let has_program = text.get(start..)?.starts_with(b"#!");
+    let has_directives = script
+        .job
+        .as_ref()
+        .is_some_and(|job| job.name.range.is_empty());
+    let is_script = match script.role {
+        Role::Whole => has_program || around.is_file && has_directives,
+        Role::Submitted => script.file.is_some(),
+        Role::Part | Role::InTasks => false,
+    };
+    let why = submission::refused_script(text).filter(|_| is_script)?;
+    let text_of = |range: Range<usize>| String::from_utf8_lossy(&text[range]).into_owned();
+    let ends = |from: usize| {
+        text.iter()
+            .skip(from)
+            .position(|byte| *byte == b'\n')
+            .map(|at| from + at)
+    };
+    let repair = match (start, ends(0)) {
+        (0, _) if why == submission::DOS_LINES => {
+            let places = text
+                .windows(2)
+                .enumerate()
+                .filter(|(_, two)| *two == b"\r\n");
+            let edit = |(at, _)| replaced(at..at + 1, "");
+            Some(places.flat_map(edit).collect())
+        }
+        // The lines stay as many: the blank one goes where the first one was.
+        (1.., Some(end)) if has_program && end < start => {
+            let first = start..ends(start).unwrap_or(text.len());
+            Some(
+                [
+                    replaced(0..end, text_of(first.clone())),
+                    replaced(first, ""),
+                ]
+                .concat(),
+            )
+        }
+        _ => None,
+    };
+    let finding = Finding::warning(
+        1,
+        "refused-script",
+        format!("sbatch: {why}"),
+        "sbatch submits nothing",
+    );
+    Some(finding.or(repair))
 }
 
 /// Finds lines that look like directives, but which sbatch does not read because of the blanks before them.

@@ -234,8 +234,8 @@ impl Script {
     }
 
     fn own_commands(&mut self) -> impl Iterator<Item = &mut Command> {
-        let jobs = self.job.iter_mut().chain(&mut self.directives);
-        jobs.chain(&mut self.commands)
+        let jobs = self.job.iter_mut().chain(&mut self.components);
+        jobs.chain(&mut self.directives).chain(&mut self.commands)
     }
 
     /// Whether its commands, or those of its parts, start tasks.

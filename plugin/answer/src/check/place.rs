@@ -70,6 +70,8 @@ pub(crate) struct Surroundings<'a> {
     pub world: &'a dyn World,
     /// The text that is checked; a script may submit itself.
     pub text: &'a [u8],
+    /// Whether it is a file, as sbatch would read it.
+    pub is_file: bool,
     /// The machine or the cluster that it will run on, if that is known.
     pub place: Option<Place>,
     pub release: Release,
@@ -96,6 +98,7 @@ impl<'a> Surroundings<'a> {
         Self {
             world,
             text,
+            is_file: false,
             place,
             release,
             exclusive: false,

@@ -135,7 +135,7 @@ fn serialises(before: &Script, after: &Script, around: &Surroundings<'_>) -> boo
 const REFUSALS: &str = "misspelt-option unknown-option other-release other-command invalid-directive wrong-value \
     binding-never-fits binding-per-task binding-and-list mapping-never-fits \
     mapping-and-binding mapping-and-list near-and-others cpuset-and-job more-than-the-job \
-    refused";
+    refused refused-script";
 
 fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();

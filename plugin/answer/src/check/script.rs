@@ -12,6 +12,7 @@ use berth_srun::options::Command as Program;
 
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
+use super::loop_input::LoopInput;
 use super::place::Surroundings;
 use super::variables::{Expanded, Variable, Variables, assigned, with_variables, words_of};
 use crate::lines::base;
@@ -50,9 +51,13 @@ pub(crate) struct Script {
     pub not_read: Vec<String>,
     /// The `#SBATCH` lines as one line, or the sbatch or salloc line itself.
     pub job: Option<Command>,
+    /// The `#SBATCH` lines of the components behind the first one (`#SBATCH hetjob`).
+    pub components: Vec<Command>,
     /// Whether the job has several components, whose options differ.
     pub has_components: bool,
     pub commands: Vec<Command>,
+    /// The block of each `wait`.
+    pub waits: Vec<usize>,
     /// Its first line of another system.
     pub foreign: Option<Foreign>,
     /// Every command with its words, for clues.
@@ -104,7 +109,9 @@ pub(super) struct Reader<'a> {
     pub written: BTreeMap<String, Option<usize>>,
     /// The here-document that comes through a pipe.
     pub piped: Option<usize>,
-    waits: usize,
+    /// The number of the current pipeline.
+    pipeline: usize,
+    pub loop_input: LoopInput,
 }
 
 impl<'a> Reader<'a> {
@@ -132,7 +139,8 @@ impl<'a> Reader<'a> {
             documents: Vec::new(),
             written: BTreeMap::new(),
             piped: None,
-            waits: 0,
+            pipeline: 0,
+            loop_input: LoopInput::None,
         }
     }
 
@@ -154,6 +162,7 @@ impl<'a> Reader<'a> {
         for simple in &found.commands {
             blocks.enter(simple.block, &mut self.variables);
             self.simple(simple);
+            self.pipeline += usize::from(!simple.is_piped);
             blocks.leave(simple, &mut self.variables);
         }
     }
@@ -183,7 +192,10 @@ impl<'a> Reader<'a> {
             variables: self.variables.clone(),
             in_background: false,
             loops: 0,
-            waits: self.waits,
+            waits: self.found.waits.len(),
+            pipeline: self.pipeline,
+            block: 0,
+            reads_loop_input: false,
             is_known_job: false,
         }
     }
@@ -262,6 +274,7 @@ impl<'a> Reader<'a> {
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
+        let reads_loop_input = self.reads_loop_input(simple);
         let kind = match base(&name.text) {
             "srun" => Kind::Srun,
             "sbatch" => Kind::Job(Program::Sbatch),
@@ -275,7 +288,7 @@ impl<'a> Reader<'a> {
                 });
                 return;
             }
-            "wait" => return self.waits += 1,
+            "wait" => return self.found.waits.push(simple.block),
             "setenv" => return self.setenv(rest),
             "unset" | "unsetenv" => {
                 for word in rest {
@@ -286,8 +299,10 @@ impl<'a> Reader<'a> {
             word => return self.in_shell(word, rest, input),
         };
         let command = Command {
+            reads_loop_input,
             in_background: simple.in_background,
             loops: simple.loops,
+            block: simple.block,
             ..self.command(simple.line, kind, name.clone(), rest.to_vec())
         };
         match kind {

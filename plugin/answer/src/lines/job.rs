@@ -2,11 +2,13 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
+use std::collections::BTreeSet;
+
 use berth_placement::sets::text::LONGEST_WORD;
 use berth_srun::line::{self, LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::submission::{directives, own_values};
+use berth_srun::submission::{directives, own_values, refused_script};
 use berth_srun::{Line, Release};
 
 use crate::args::is_plans_own;
@@ -65,13 +67,18 @@ impl JobLine {
     }
 }
 
-/// `NAME=VALUE` of each option that a variable gives.
+/// `NAME=VALUE` of each option that a variable gives; the last of a name counts.
 pub(crate) fn by_variables(options: &[LineOption]) -> Vec<String> {
     let pair = |given: &LineOption| {
         let value = given.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", given.variable.as_ref()?))
     };
-    options.iter().filter_map(pair).collect()
+    let mut names = BTreeSet::new();
+    let last = options.iter().rev();
+    let last = last.filter(|given| names.insert(&given.variable));
+    let mut pairs: Vec<_> = last.filter_map(pair).collect();
+    pairs.reverse();
+    pairs
 }
 
 /// Reads a line. `variable` has the variables that its command finds.
@@ -95,7 +102,7 @@ pub(crate) fn read(
     };
     // Variables override the options of the script, and those of the line override both.
     let mut given = match &script {
-        Script::Read { text, .. } => directed(text, release)?,
+        Script::Read { name, text } => directed(name, text, release)?,
         Script::None | Script::Unread(_) | Script::Missing { .. } => Vec::new(),
     };
     given.extend(
@@ -149,12 +156,15 @@ pub(crate) fn selection_of(
     }
 }
 
+/// The name of a script that stands on the line itself.
+const WRAPPED: &str = "--wrap";
+
 /// The script of an sbatch line.
 fn of_sbatch(line: &Line, world: &dyn World) -> Script {
     let wrapped = line.options.iter().rfind(|given| given.name == "wrap");
     if let Some(text) = wrapped.and_then(|given| given.value.as_ref()) {
         return Script::Read {
-            name: "--wrap".into(),
+            name: WRAPPED.into(),
             text: text.clone().into_bytes(),
         };
     }
@@ -179,7 +189,12 @@ fn of_sbatch(line: &Line, world: &dyn World) -> Script {
 }
 
 /// The options of a script's `#SBATCH` lines.
-fn directed(script: &[u8], release: Release) -> Result<Vec<LineOption>, NoAnswer> {
+fn directed(name: &str, script: &[u8], release: Release) -> Result<Vec<LineOption>, NoAnswer> {
+    if let Some(why) = refused_script(script).filter(|_| name != WRAPPED) {
+        return Err(NoAnswer::Refused(format!(
+            "sbatch refuses the script: {why}"
+        )));
+    }
     let mut all = Vec::new();
     for directive in directives(script) {
         if directive.begins_component {
@@ -239,7 +254,7 @@ mod tests {
     #[test]
     fn the_lines_options_go_before_the_scripts() {
         let text = "#!/bin/sh\n#SBATCH -n4 -c2 --binding=linear:1\n#SBATCH -N2\nsrun ./app\n";
-        let hetjob = "#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n3\n";
+        let hetjob = "#!/bin/sh\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n3\n";
         let world = Scripts(vec![("job.sh", text.into()), ("het.sh", hetjob.into())]);
         let read = |line: &str| read(line, Release::V22_05, |_| None, &world);
         let found = read("sbatch -n6 job.sh").unwrap();

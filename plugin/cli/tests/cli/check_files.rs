@@ -99,6 +99,10 @@ fn other_bytes_stay() {
             &b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=threads ./app \xff\r\n"[..],
         ),
         (
+            b"#!/bin/sh\r\n#SBATCH -n2\r\nsrun ./a\r \r\n",
+            b"#!/bin/sh\n#SBATCH -n2\nsrun ./a\r \n",
+        ),
+        (
             b"srun -n2 --cpu-bind=rank ./app",
             b"srun -n2 --cpu-bind=threads ./app",
         ),

@@ -135,7 +135,13 @@ fn each_is_planned_unless_slurm_refuses_it() {
         for (release, expected) in &entry.expected[..releases] {
             let slurm = format!("--slurm={release}");
             let refused = |request: &String| {
-                fs::write(&job, request).unwrap();
+                // A part of a script is planned as a whole one.
+                let program = if request.starts_with("#!") {
+                    ""
+                } else {
+                    "#!/bin/bash\n"
+                };
+                fs::write(&job, format!("{program}{request}")).unwrap();
                 let is_script = request.contains("#SBATCH");
                 let requested = if is_script {
                     job.to_str().unwrap()

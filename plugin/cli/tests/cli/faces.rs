@@ -215,6 +215,7 @@ fn a_step_of_a_script_has_the_plan_of_its_line() {
             let text = format!("#SBATCH -N2 -n8\n{line}\n");
             let request = check::Request {
                 text: text.as_bytes(),
+                is_file: false,
                 machine: Some(machine),
                 cluster: None,
                 release: None,

@@ -114,7 +114,10 @@ rows! {
     "oversubscribe" 's' Nothing ALL { effect: Modelled };
     "parsable" Nothing SBATCH { until: V25_11 };
     "parsable" Nothing SRUN_SBATCH { since: V26_05 };
-    "partition" 'p' Value ALL { effect: Modelled, variables: job!("PARTITION") };
+    "partition" 'p' Value ALL {
+        effect: Modelled,
+        variables: &[of(SRUN, "SLURM_PARTITION"), of(SBATCH, "SBATCH_PARTITION"), of(SALLOC, "SALLOC_PARTITION")],
+    };
     "power" Value ALL { until: V23_11 };
     "prefer" Value ALL { effect: Nodes };
     "preserve-env" 'E' Nothing SRUN;

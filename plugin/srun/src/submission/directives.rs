@@ -46,6 +46,31 @@ pub fn directives(script: &[u8]) -> Vec<Directive> {
     found
 }
 
+/// Why sbatch takes a text for no batch script. Source: `get_script_buffer` of sbatch.
+#[must_use]
+pub fn refused_script(script: &[u8]) -> Option<&'static str> {
+    let has_lines = || script.windows(2).any(|two| two == b"\r\n");
+    match script {
+        [] => Some("Batch script is empty!"),
+        _ if script.iter().all(|byte| is_space(*byte)) => {
+            Some("Batch script contains only whitespace!")
+        }
+        _ if !script.starts_with(b"#!") => Some(
+            "This does not look like a batch script. The first line must start with #! followed by the path to an \
+             interpreter.",
+        ),
+        _ if script.contains(&0) => {
+            Some("The Slurm controller does not allow scripts that contain a NULL character '\\0'.")
+        }
+        _ if has_lines() => Some(DOS_LINES),
+        _ => None,
+    }
+}
+
+/// The refusal of a script that another system's editor has written.
+pub const DOS_LINES: &str =
+    "Batch script contains DOS line breaks (\\r\\n) instead of expected UNIX line breaks (\\n).";
+
 fn is_command(line: &[u8]) -> bool {
     let first = line.iter().find(|byte| !is_space(**byte));
     first.is_some_and(|byte| *byte != b'#')
@@ -163,6 +188,26 @@ mod tests {
             .map(|word| word.range.clone())
             .collect();
         assert_eq!((found[0].line, places), (2, vec![19..21, 22..27, 28..31]));
+    }
+
+    #[test]
+    fn texts_that_are_no_batch_scripts() {
+        for (text, why) in [
+            (&b""[..], Some("is empty")),
+            (b" \n\x0b", Some("only whitespace")),
+            (b"\n#!/bin/sh\n", Some("The first line must start with #!")),
+            (b"#!/bin/sh\r\nx\0", Some("NULL character '\\0'")),
+            (b"#!/bin/sh\ntrue\r\n", Some("DOS line breaks (\\r\\n)")),
+            (b"#!/bin/sh\necho \r", None),
+            (b"#!", None),
+        ] {
+            let found = refused_script(text);
+            assert_eq!(found.is_some(), why.is_some(), "{text:?}");
+            assert!(
+                found.unwrap_or_default().contains(why.unwrap_or_default()),
+                "{found:?}"
+            );
+        }
     }
 
     proptest::proptest! {

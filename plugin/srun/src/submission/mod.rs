@@ -17,7 +17,7 @@ use crate::options::{Command, Own, growing, variables};
 use crate::reading::{NodeRange, Setting, SrunRequest, read};
 use crate::release::Release;
 
-pub use directives::{Directive, Word, directives};
+pub use directives::{DOS_LINES, Directive, Word, directives, refused_script};
 
 /// The content of a command line.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The traps. Each rule is a function that gives what was found, the reason, and changes that may
 //! repair it. A line without a trap must give no finding.
 
+mod at_once;
 mod launchers;
 pub(super) mod openmp;
 pub(super) mod options;
@@ -30,8 +31,8 @@ pub(super) fn refused(case: &Case<'_>) -> Vec<Finding> {
 const OPTIONS: &[Rule] = &[
     options::single_dash,
     options::other_dash,
-    options::not_an_option,
     values::wrong,
+    options::not_an_option,
 ];
 
 /// Findings by the submitting command's own functions.
@@ -73,8 +74,10 @@ pub(super) const SRUN: &[Rule] = &[
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,
-    steps::beside_each_other,
-    steps::memory_of_steps,
+    steps::input_of_loop,
+    at_once::beside_each_other,
+    at_once::memory_of_steps,
+    at_once::no_wait,
     openmp::without_places,
     openmp::more_threads_than_cpus,
     launchers::in_srun,

@@ -22,18 +22,10 @@ pub(super) fn misspelt(case: &Case<'_>) -> Vec<Finding> {
     };
     let all = case.command.line.options.iter();
     all.filter_map(|given| {
-        let line = line_of(case, given);
-        finding(given).map(|one| Finding { line, ..one })
+        let at = given.words.start;
+        finding(given).map(|one| case.on_line_of(at, one))
     })
     .collect()
-}
-
-/// The line of an option: directives are many lines.
-fn line_of(case: &Case<'_>, given: &LineOption) -> usize {
-    let command = case.command;
-    let word = command.words.get(given.words.start);
-    let word = word.filter(|word| command.name.range.is_empty() && !word.range.is_empty());
-    word.map_or(command.number, |word| case.script.line_of(word.range.start))
 }
 
 /// An option that begins several names.
@@ -114,8 +106,8 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
         name.len() > 2 && matches!(found, Lookup::Option(row) if row.typed() == name)
     };
     let starts = command.line.options.iter().map(|given| given.words.start);
-    let mut words = starts.filter_map(|at| command.words.get(at));
-    let word = words.find(|word| {
+    let mut words = starts.filter_map(|at| Some((at, command.words.get(at)?)));
+    let (at, word) = words.find(|(_, word)| {
         let name = word
             .text
             .strip_prefix('-')
@@ -128,6 +120,7 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
         "behind one dash {who} reads -{letter} with the value \"{rest}\", or several letters"
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
+    let finding = case.on_line_of(at, finding);
     let start = word.range.start;
     Some(finding.or(Some(replaced(start..start, "-"))))
 }
@@ -154,6 +147,7 @@ pub(super) fn other_dash(case: &Case<'_>) -> Option<Finding> {
         command.kind.program().name()
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
+    let finding = case.on_line_of(command.line.own_words, finding);
     let end = word.range.end - rest.len();
     Some(finding.or(Some(replaced(word.range.start..end, dashes))))
 }
@@ -168,5 +162,6 @@ pub(super) fn not_an_option(case: &Case<'_>) -> Option<Finding> {
         word.text
     );
     let why = "it is neither an option nor an option's value, and sbatch takes nothing behind it";
-    Some(case.warning("invalid-directive", found, why))
+    let finding = case.warning("invalid-directive", found, why);
+    Some(case.on_line_of(command.line.own_words, finding))
 }

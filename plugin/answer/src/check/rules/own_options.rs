@@ -227,6 +227,7 @@ fn is_in_job(case: &Case<'_>) -> bool {
 /// The cpuset of the line itself, if it is known.
 fn cpuset_of(case: &Case<'_>) -> Option<CpusetRequest> {
     case.command.option("cpuset")?;
-    let is_known = case.knows(&["cpuset"]) && !case.script.has_components;
+    let has_components = case.script.has_components || case.command.line.more;
+    let is_known = case.knows(&["cpuset"]) && !has_components;
     is_known.then(|| case.own("cpuset")).flatten()
 }

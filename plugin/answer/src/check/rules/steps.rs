@@ -1,5 +1,4 @@
-//! Steps in their job: numbers that do not match, options that are not taken over, steps that wait for each other, and
-//! steps of which each takes the job's whole memory.
+//! Steps in their job: numbers that do not match, and options that are not taken over.
 
 use berth_placement::{Level, counted};
 use berth_srun::Release;
@@ -7,8 +6,7 @@ use berth_srun::reading::SrunRequest;
 
 use super::own_options::job_cpus;
 use crate::check::case::Case;
-use crate::check::command::{Command, Kind};
-use crate::check::finding::{Finding, Repair};
+use crate::check::finding::Finding;
 
 /// srun of 22.05 and 23.02 does not read the job's `-c`; from 23.11 on it reads the variable
 /// `SLURM_CPUS_PER_TASK`.
@@ -165,71 +163,18 @@ fn on_own_nodes(case: &Case<'_>) -> Option<(u32, u32)> {
     (own < all).then_some((each.checked_mul(own)?, most))
 }
 
-/// Steps that are meant to run beside each other, of which each takes all CPUs of the job.
-pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
-    let command = case.command;
-    case.script.job.as_ref()?;
-    if !takes_everything(case) || !command.is_complete() {
-        return None;
-    }
-    let of_job = case.job.as_ref()?;
-    let place = |one: &Command| (one.number, one.name.range.start);
-    let is_later = |one: &Command, other: &Command| place(one) > place(other);
-    let is_first =
-        |one: &&Command| one.kind == Kind::Srun && one.in_background && one.waits == command.waits;
-    let mut first = case.script.commands.iter().filter(is_first);
-    let first = first.find(|one| one.option("overlap").is_none());
-    // A step that is not in the background starts beside those that were put there before.
-    let with = |other: &&Command| {
-        let is_beside = other.in_background || first.is_some_and(|first| is_later(other, first));
-        other.kind == Kind::Srun && is_beside && other.waits == command.waits
-    };
-    if !with(&command) || first.is_none() {
-        return None;
-    }
-    let others: Vec<_> = case.script.commands.iter().filter(with).collect();
-    let in_loop = others.iter().any(|other| other.loops > 0);
-    let count = others.len();
-    // Steps on nodes of their own do not disturb each other.
-    let job_nodes = of_job.nodes.and_then(|nodes| nodes.most).unwrap_or(1);
-    let nodes = |other: &&Command| {
-        let case = Case::new(case.script, other, case.around);
-        let named = case.is_set("nodelist") || case.is_set("relative");
-        let nodes = case.nodes().filter(|_| !named)?;
-        Some(case.tasks().map_or(nodes, |tasks| nodes.min(tasks)))
-    };
-    let together: u32 = others.iter().map(nodes).sum::<Option<u32>>()?;
-    let disturbs = match in_loop {
-        true => job_nodes == 1,
-        false => count > 1 && together > job_nodes,
-    };
-    disturbs.then(|| {
-        let found = match in_loop {
-            true => "srun … & in a loop, without --exact".into(),
-            false => format!("{count} sruns at once, this one without --exact"),
-        };
+/// A step that takes the lines that the loop around it reads.
+pub(super) fn input_of_loop(case: &Case<'_>) -> Option<Finding> {
+    let applies = case.command.reads_loop_input && !case.is_set("input");
+    applies.then(|| {
         let finding = case.warning(
-            "steps-wait",
-            found,
-            "a step without --exact takes all CPUs of the job on its nodes, so the next one waits for \
-             its end",
+            "loop-input",
+            "srun in a loop of while read".into(),
+            "srun takes the rest of the loop's input, so the loop ends behind its first line; --input=none leaves the \
+             input to the loop",
         );
-        finding.or(case.command.insert("--exact"))
+        finding.or(case.command.insert("--input=none"))
     })
-}
-
-fn takes_everything(case: &Case<'_>) -> bool {
-    let shared = [
-        "exact",
-        "exclusive",
-        "overlap",
-        "cpus-per-task",
-        "binding",
-        "overcommit",
-    ];
-    let inherits =
-        case.around.release >= Release::V23_11 && case.job_option("cpus-per-task").is_some();
-    !inherits && !shared.iter().any(|name| case.is_set(name))
 }
 
 /// `#SBATCH` behind the first command.
@@ -247,74 +192,4 @@ pub(super) fn late_directives(case: &Case<'_>) -> Option<Finding> {
         line,
         ..finding
     })
-}
-
-/// With the job's `--mem` each step takes all memory of the job on its nodes, unless it names its part.
-pub(super) fn memory_of_steps(case: &Case<'_>) -> Option<Finding> {
-    let command = case.command;
-    let memory = case.job_option("mem")?;
-    let beside = |other: &&Command| {
-        let names_part = ["mem", "mem-per-cpu", "mem-per-gpu", "overlap"];
-        let takes_all = !names_part.iter().any(|name| other.option(name).is_some());
-        let is_step = other.kind == Kind::Srun && other.in_background;
-        is_step && takes_all && other.is_complete() && other.waits == command.waits
-    };
-    let all: Vec<_> = case.script.commands.iter().filter(beside).collect();
-    // One finding is enough for all of them.
-    let is_first = all
-        .first()
-        .is_some_and(|first| std::ptr::eq(*first, command));
-    let nodes = case.job.as_ref()?.nodes.and_then(|nodes| nodes.most);
-    let count = all.len() as u32;
-    let waits = match command.loops > 0 {
-        true => nodes.unwrap_or(1) == 1,
-        false => count > nodes.unwrap_or(1),
-    };
-    if !is_first || !waits || !case.counts_memory() {
-        return None;
-    }
-    let shown = memory.unwrap_or("…");
-    let finding = case.warning(
-        "steps-wait",
-        format!("the job has --mem={shown}, and srun … & names no memory of its own"),
-        "such a step takes all memory of the job on its nodes, so the next one waits for its end; the \
-         job's --mem-per-cpu gives each step the memory of its CPUs",
-    );
-    Some(finding.or(per_cpu(case, memory?)))
-}
-
-/// The job's `--mem-per-cpu` in the place of its `--mem`, where its CPUs are known.
-fn per_cpu(case: &Case<'_>, memory: &str) -> Option<Repair> {
-    let (job, requested) = (case.script.job.as_ref()?, case.job.as_ref()?);
-    let is_one_node = requested.nodes.is_none_or(|nodes| nodes.most == Some(1));
-    let given = job
-        .option("mem")
-        .filter(|_| is_one_node && !case.is_whole())?;
-    let cpus = requested
-        .tasks()
-        .checked_mul(requested.cpus_per_task.unwrap_or(1))?;
-    let each = mebibytes(memory)? / u64::from(cpus.max(1));
-    let value = match each % 1024 {
-        0 => format!("{}G", each / 1024),
-        _ => format!("{each}M"),
-    };
-    let mut edits = job.rename(&case.script.text, given, "mem-per-cpu")?;
-    edits.extend(job.revalue(&case.script.text, given, &value)?);
-    (each > 0).then_some(edits)
-}
-
-/// Slurm's sizes: MiB, or a number with K, M, G or T.
-fn mebibytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: u64 = digits.parse().ok()?;
-    match text[digits.len()..]
-        .to_ascii_lowercase()
-        .trim_end_matches('b')
-    {
-        "" | "m" => Some(number),
-        "k" => Some(number / 1024),
-        "g" => number.checked_mul(1024),
-        "t" => number.checked_mul(1024 * 1024),
-        _ => None,
-    }
 }

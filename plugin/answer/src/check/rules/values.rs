@@ -37,8 +37,10 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
         return Some(finding);
     };
     let Some(given) = case.command.option(option) else {
-        return Some(finding);
+        // What the job has passed on is the job's fault.
+        return case.job_option(option).is_none().then_some(finding);
     };
+    let finding = case.on_line_of(given.words.start, finding);
     let repair = |value: String| case.command.revalue(&case.script.text, given, &value);
     let finding = finding.or(numbers(option, value).and_then(repair));
     Some(finding.or(words(option, value).and_then(repair)))
