@@ -13,7 +13,7 @@ use berth_srun::options::Command as Program;
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
 use super::place::Surroundings;
-use super::variables::{Expanded, Variable, Variables, assigned, with_variables, words_of};
+use super::variables::{Variable, Variables, assigned, set_by, words_of};
 use crate::lines::base;
 use crate::shell::{Commands, Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use crate::text::has_word;
@@ -165,8 +165,6 @@ impl<'a> Reader<'a> {
         name: Word,
         words: Vec<Word>,
     ) -> Command {
-        let options = |word: &Word| words_of(word, &self.variables, |text| text.starts_with('-'));
-        let words: Vec<_> = words.iter().flat_map(options).collect();
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let mut line = Line::default();
         // The options of mpirun are not Slurm's.
@@ -194,22 +192,9 @@ impl<'a> Reader<'a> {
         self.found.all.push(texts.collect());
         let piped = self.piped.take();
         let outer = self.variables.clone();
-        let mut words = simple.words.as_slice();
-        while let Some((first, rest)) = words.split_first() {
-            let exports = ["export", "declare", "local", "typeset", "readonly"];
-            if exports.contains(&first.text.as_str()) {
-                for word in rest {
-                    self.assign(word);
-                }
-                return;
-            }
-            let is_wrapper = WRAPPERS.contains(&base(&first.text)) && first.is_plain;
-            if !self.assign(first) && !is_wrapper {
-                break;
-            }
-            words = rest;
-        }
-        let Some((first, rest)) = words.split_first() else {
+        let before = simple.words.iter().take_while(|word| self.assign(word));
+        let (_, words) = simple.words.split_at(before.count());
+        let Some(first) = words.first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
             let set = simple.words.iter().filter_map(|word| assigned(&word.text));
@@ -219,14 +204,21 @@ impl<'a> Reader<'a> {
             }
             return;
         };
-        let input = simple.input.or(piped);
-        let program = words_of(first, &self.variables, |text| {
-            text.starts_with(char::is_alphabetic)
-        });
-        let words = [&program, rest].concat();
-        let Some((name, rest)) = words.split_first() else {
+        let exports = ["export", "declare", "local", "typeset", "readonly"];
+        if exports.contains(&first.text.as_str()) {
+            let set = words.iter().filter_map(|word| set_by(word, &outer));
+            self.variables.extend(set);
+            return;
+        }
+        // The shell expands a command's words before it sets the variables in front of them.
+        let words: Vec<_> = words
+            .iter()
+            .flat_map(|word| words_of(word, &outer))
+            .collect();
+        let Some((name, rest)) = self.unwrapped(&words).split_first() else {
             return;
         };
+        let input = simple.input.or(piped);
         self.program(simple, name, rest, input);
         self.writes(simple, name, rest);
         self.variables = match name.text.as_str() {
@@ -235,30 +227,22 @@ impl<'a> Reader<'a> {
         };
     }
 
-    /// Takes an assignment over, with its value as far as the script itself gives it; whether the word is one.
+    /// The words of a command behind programs that only run it.
+    fn unwrapped<'w>(&mut self, mut words: &'w [Word]) -> &'w [Word] {
+        while let Some((first, rest)) = words.split_first()
+            && (WRAPPERS.contains(&base(&first.text)) || self.assign(first))
+        {
+            words = rest;
+        }
+        words
+    }
+
+    /// Takes an assignment over; whether the word is one.
     fn assign(&mut self, word: &Word) -> bool {
-        let Some((name, value, appends)) = assigned(&word.text) else {
-            return false;
-        };
-        let before = self.variables.get(name).filter(|_| appends);
-        let new = match word.is_computed {
-            true => with_variables(value, &self.variables),
-            false => Expanded {
-                text: value.into(),
-                is_computed: false,
-            },
-        };
-        let new = match before {
-            Some(before) => new.behind(before, name),
-            None => new,
-        };
-        let variable = Variable {
-            value: new.text.into(),
-            is_computed: new.is_computed,
-            end: Some(word.range.end),
-        };
-        self.variables.insert(name.into(), variable);
-        true
+        let set = set_by(word, &self.variables);
+        let is_one = set.is_some();
+        self.variables.extend(set);
+        is_one
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {

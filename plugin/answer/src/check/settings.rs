@@ -10,7 +10,7 @@ use berth_srun::reading::{Refused, SrunRequest, read, selection};
 use berth_srun::submission::own_values::{self, Typed};
 
 use super::command::{Command, Kind};
-use super::variables::{JobVariables, with_variables};
+use super::variables::JobVariables;
 use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
@@ -27,10 +27,8 @@ impl Settings {
     pub(super) fn of(command: &Command, job: &JobVariables, is_exclusive: bool) -> Self {
         let mut own = Self::default();
         for given in &command.line.options {
-            let known =
-                |text: &String| job.complete(&with_variables(text, &command.variables).text);
             let value = match command.is_computed(given) {
-                true => given.value.as_ref().and_then(known),
+                true => given.value.as_ref().and_then(|text| job.complete(text)),
                 false => given.value.clone(),
             };
             if value.is_none() && command.is_computed(given) {

@@ -82,13 +82,13 @@ fn answered(case: &Case<'_>) -> StepAnswer {
     }
 }
 
-/// The words as they are typed, on one line.
+/// The words as far as the script gives them, on one line.
 fn text(command: &Command) -> String {
     let words = std::iter::once(&command.name).chain(&command.words);
-    let quoted = |text: &str| match text.contains(char::is_whitespace) {
+    let quoted = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
         true => shlex::try_quote(text).map_or_else(|_| text.into(), Into::into),
         false => text.to_string(),
     };
     let words: Vec<String> = words.map(|word| quoted(&word.text)).collect();
-    words.join(" ")
+    words.join(" ").replace("?}", "}")
 }
