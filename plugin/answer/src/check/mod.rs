@@ -17,6 +17,7 @@ mod rules;
 mod script;
 mod settings;
 mod steps;
+mod texts;
 mod variables;
 
 use berth_srun::Release;

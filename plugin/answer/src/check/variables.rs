@@ -17,6 +17,8 @@ pub(crate) struct Variable {
     pub is_computed: bool,
     /// Where its assignment ends, if others can stand behind it and reach the program.
     pub end: Option<usize>,
+    /// Whether programs do not find it: it is not set, or not exported.
+    pub is_hidden: bool,
 }
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
@@ -28,6 +30,17 @@ impl Variable {
             value: format!("${{{name}?}}").into(),
             is_computed: true,
             end: None,
+            is_hidden: false,
+        }
+    }
+
+    /// A variable that is not set.
+    pub(crate) fn unset() -> Self {
+        Self {
+            value: "".into(),
+            is_computed: false,
+            end: None,
+            is_hidden: true,
         }
     }
 }
@@ -305,6 +318,7 @@ pub(crate) fn set_by(word: &Word, variables: &Variables) -> Option<(String, Vari
         value: new.text.into(),
         is_computed: new.is_computed,
         end: Some(word.range.end),
+        is_hidden: false,
     };
     Some((name.into(), variable))
 }
@@ -346,6 +360,7 @@ mod tests {
                 value: value.text.into(),
                 is_computed: value.is_computed,
                 end: None,
+                is_hidden: false,
             };
             variables.insert("A".into(), variable);
             assert!(length <= LONGEST, "{length}");
