@@ -1,6 +1,7 @@
 //! One question: a request with everything around it that decides. It is read once ([`crate::reader`]), and every later
 //! step takes it by reference.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct Question {
     pub(crate) defaults: Vec<ByDefault>,
     /// The job around the request, if `--job` gives its line.
     pub(crate) job_read: Option<Result<Arc<JobLine>, NoAnswer>>,
+    /// Options of that job whose variables the request does not find.
+    pub(crate) hidden: BTreeSet<String>,
     /// The text of the file that names the nodes.
     pub(crate) hosts: Option<Result<String, String>>,
     /// The GPUs of the user's own job, where they matter.

@@ -1,6 +1,7 @@
 //! Reads questions. In: the words of `berth plan`, a whole line or a line of a file, and a [`World`]. Out: a
 //! [`Question`].
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -65,6 +66,7 @@ impl Question {
             assumed_nodes: 0,
             defaults: Vec::new(),
             job_read: None,
+            hidden: BTreeSet::new(),
             hosts: None,
             gpus_of_job: None,
             bind_of_job: None,

@@ -13,7 +13,7 @@ use super::command::{Command, Kind};
 use super::finding::{Finding, Repair};
 use super::place::Surroundings;
 use super::script::{Role, Script};
-use super::settings::Settings;
+use super::settings::{Settings, hidden};
 use super::variables::JobVariables;
 
 /// The options of Open MPI's mapping language.
@@ -28,6 +28,8 @@ pub(crate) struct Case<'a> {
     pub request: Result<SrunRequest, Refused>,
     /// srun's reading of the job around it; none if there is no job, or if it cannot be read.
     pub job: Option<SrunRequest>,
+    /// Options of the job that the step does not find in variables.
+    pub hidden: BTreeSet<String>,
     job_settings: Option<Settings>,
     /// Those that the job's options set.
     pub job_variables: JobVariables,
@@ -52,7 +54,10 @@ impl<'a> Case<'a> {
         let passed = job
             .as_ref()
             .map(|job| job.passed_on(around.release, threads));
-        let mut settings = passed.unwrap_or_default();
+        let mut settings = Settings::from(around.passed.clone());
+        settings.add(passed.unwrap_or_default());
+        let hidden = hidden(command, around.release);
+        settings.without(&hidden);
         let variables = job.as_ref().map(|job| {
             let is_complete = is_complete && job.unknown.is_empty();
             let passed = job.passed_on(Release::NEWEST, None);
@@ -71,6 +76,7 @@ impl<'a> Case<'a> {
             around,
             request: settings.read(around.release),
             job: requested,
+            hidden,
             job_settings: job,
             job_variables: variables,
             settings,

@@ -3,12 +3,14 @@
 //! Lines and scripts of Grid Engine and LSF are recognised, and the page is named that has Slurm's words for theirs: what
 //! such a script means hangs together too much for a translation word by word.
 
+use std::collections::BTreeSet;
+
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::{Lookup, Takes, long, nearest};
 use berth_srun::{Line, Program};
 
 use super::finding::{Edit, Finding, Repair, replaced};
-use super::variables::Variables;
+use super::variables::{Variables, may_be_options};
 use crate::shell::Word;
 
 /// What a command is to a check.
@@ -43,6 +45,8 @@ pub(crate) struct Command {
     pub line: Line,
     /// Variables that are set when it runs, by the script or before it on its line.
     pub variables: Variables,
+    /// Variables that it does not find, although its job may have set them.
+    pub hidden: BTreeSet<String>,
     pub in_background: bool,
     pub loops: usize,
     /// The number of times that the script has waited before it.
@@ -56,9 +60,6 @@ pub(crate) struct Command {
     /// Whether the script of this sbatch is known, and checked with its options.
     pub is_known_job: bool,
 }
-
-/// Parts of names of variables that hold options.
-const OPTIONS: &[&str] = &["opt", "arg", "flag", "param", "srun"];
 
 impl Command {
     /// The words of the program that it starts.
@@ -76,21 +77,7 @@ impl Command {
         let program = self.program().first();
         !self.line.is_unsure()
             && !loose.any(|(at, word)| word.may_split && !is_value(at))
-            && !program.is_some_and(|word| self.may_be_options(word))
-    }
-
-    fn may_be_options(&self, word: &Word) -> bool {
-        if !word.may_split {
-            return false;
-        }
-        let name = word.text.trim_start_matches(['$', '{', '"']);
-        let name = name.trim_end_matches(['}', '"', ']', '@', '*', '[']);
-        let variable = self.variables.get(name);
-        let name = name.to_ascii_lowercase();
-        name.is_empty()
-            || name == "@"
-            || variable.is_some_and(|variable| variable.value.trim_start().starts_with('-'))
-            || OPTIONS.iter().any(|part| name.contains(part))
+            && !program.is_some_and(may_be_options)
     }
 
     /// The option that counts of that name.

@@ -18,6 +18,7 @@ mod rules;
 mod script;
 mod settings;
 mod steps;
+mod texts;
 mod variables;
 
 use std::ops::Range;

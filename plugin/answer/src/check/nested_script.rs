@@ -46,10 +46,26 @@ fn file_name(text: &str) -> &str {
 }
 
 impl Reader<'_> {
-    /// A shell that runs a here-document.
-    pub(super) fn in_shell(&mut self, name: &str, words: &[Word], input: Option<usize>) {
+    /// A shell that runs a here-document, or the text behind `-c`.
+    pub(super) fn in_shell(
+        &mut self,
+        name: &str,
+        words: &[Word],
+        input: Option<usize>,
+        around: &Simple,
+    ) {
         if reads_input(name, words) {
-            self.part(input);
+            return self.part(input);
+        }
+        let is_option = |word: &&Word| word.text.starts_with('-');
+        let is_text = |word: &Word| is_option(&word) && word.text.ends_with('c');
+        let mut behind = words.iter().skip_while(|word| is_option(word));
+        let options = words.iter().take_while(is_option);
+        if SHELLS.contains(&base(name))
+            && options.into_iter().any(is_text)
+            && let Some(text) = behind.next()
+        {
+            self.text_of(std::slice::from_ref(text), around);
         }
     }
 
@@ -206,6 +222,7 @@ impl Script {
             let place = |at: &mut usize| *at = body.place(*at);
             self.first_command.iter_mut().for_each(place);
             self.late.iter_mut().for_each(place);
+            self.unread.iter_mut().for_each(|(at, _)| place(at));
             let part = |part: &mut Range<usize>| *part = body.range(part);
             self.indented.iter_mut().for_each(part);
             if let Some(unclosed) = &mut self.unclosed {

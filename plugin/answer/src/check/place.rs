@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use berth_placement::Node;
-use berth_srun::{Config, Release};
+use berth_srun::{Config, LineOption, Release};
 
 use crate::args::{as_getopt, shortened};
 use crate::lines::job::is_exclusive;
@@ -81,6 +81,8 @@ pub(crate) struct Surroundings<'a> {
     pub whole: bool,
     /// The variables that the text finds set, as NAME=VALUE.
     pub variables: &'a [String],
+    /// The options that the job of a plan passes on to the steps of its script.
+    pub passed: Vec<LineOption>,
     scripts: RefCell<HashMap<String, ScriptFile>>,
     roomy: OnceCell<Option<Place>>,
     /// Whether a step, by its options, is refused on roomy nodes: each repair asks for all steps again.
@@ -104,6 +106,7 @@ impl<'a> Surroundings<'a> {
             exclusive: false,
             whole: false,
             variables: &[],
+            passed: Vec::new(),
             scripts: RefCell::default(),
             roomy: OnceCell::new(),
             refused: RefCell::default(),

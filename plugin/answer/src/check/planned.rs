@@ -50,6 +50,7 @@ fn in_job(
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.typed.slurm = Some(case.around.release);
     args.typed.job = job;
+    args.hidden.clone_from(&case.hidden);
     args.read_job(case.around.world);
     Ok(args)
 }

@@ -14,9 +14,11 @@ use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
 use super::loop_input::LoopInput;
 use super::place::Surroundings;
-use super::variables::{Expanded, Variable, Variables, assigned, with_variables, words_of};
+use super::variables::{Variable, Variables, assigned, set_by, words_of};
 use crate::lines::base;
-use crate::shell::{Commands, Document, Simple, Unclosed, Word, assignment, line_of, scan};
+use crate::shell::{
+    Commands, Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan,
+};
 use crate::text::has_word;
 
 /// What a script is to the one around it.
@@ -65,6 +67,8 @@ pub(crate) struct Script {
     /// Where the first command begins, behind which directives do not count.
     pub first_command: Option<usize>,
     pub unclosed: Option<Unclosed>,
+    /// Where commands begin that may start tasks and were not read, with their words.
+    pub unread: Vec<(usize, String)>,
     /// Where lines begin that look like directives of sbatch but stand behind the first command.
     pub late: Vec<usize>,
     /// The blanks before lines that look like directives, up to the first command.
@@ -83,9 +87,6 @@ impl Script {
         line_of(self.file_text.as_ref().unwrap_or(&self.text), at)
     }
 }
-
-/// Programs that run the command behind them.
-const WRAPPERS: &[&str] = &["exec", "env", "nohup", "command", "time", "sudo"];
 
 /// Whether a word starts a program that starts other tasks itself.
 pub(crate) fn is_launcher(word: &str) -> bool {
@@ -112,6 +113,8 @@ pub(super) struct Reader<'a> {
     /// The number of the current pipeline.
     pipeline: usize,
     pub loop_input: LoopInput,
+    /// The texts around the current command that are words of others.
+    pub texts: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -132,6 +135,7 @@ impl<'a> Reader<'a> {
                         value: value.into(),
                         is_computed: value.contains('$'),
                         end: None,
+                        is_hidden: false,
                     };
                     Some((name.into(), value))
                 })
@@ -141,6 +145,7 @@ impl<'a> Reader<'a> {
             piped: None,
             pipeline: 0,
             loop_input: LoopInput::None,
+            texts: 0,
         }
     }
 
@@ -157,11 +162,13 @@ impl<'a> Reader<'a> {
         self.found
     }
 
-    fn commands(&mut self, found: &Commands) {
+    pub(super) fn commands(&mut self, found: &Commands) {
         let mut blocks = Blocks::of(found);
         for simple in &found.commands {
             blocks.enter(simple.block, &mut self.variables);
+            let before = self.read_count();
             self.simple(simple);
+            self.in_words(simple, before);
             self.pipeline += usize::from(!simple.is_piped);
             blocks.leave(simple, &mut self.variables);
         }
@@ -174,8 +181,6 @@ impl<'a> Reader<'a> {
         name: Word,
         words: Vec<Word>,
     ) -> Command {
-        let options = |word: &Word| words_of(word, &self.variables, |text| text.starts_with('-'));
-        let words: Vec<_> = words.iter().flat_map(options).collect();
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let mut line = Line::default();
         // The options of mpirun are not Slurm's.
@@ -183,13 +188,16 @@ impl<'a> Reader<'a> {
             line = read(&texts, kind.program(), Some(self.around.release));
             certain(&mut line, self.around.release, kind);
         }
+        let all = self.variables.clone().into_iter();
+        let (hidden, variables) = all.partition::<Variables, _>(|(_, one)| one.is_hidden);
         Command {
             number,
             kind,
             name,
             line,
             words,
-            variables: self.variables.clone(),
+            variables,
+            hidden: hidden.into_keys().collect(),
             in_background: false,
             loops: 0,
             waits: self.found.waits.len(),
@@ -206,22 +214,9 @@ impl<'a> Reader<'a> {
         self.found.all.push(texts.collect());
         let piped = self.piped.take();
         let outer = self.variables.clone();
-        let mut words = simple.words.as_slice();
-        while let Some((first, rest)) = words.split_first() {
-            let exports = ["export", "declare", "local", "typeset", "readonly"];
-            if exports.contains(&first.text.as_str()) {
-                for word in rest {
-                    self.assign(word);
-                }
-                return;
-            }
-            let is_wrapper = WRAPPERS.contains(&base(&first.text)) && first.is_plain;
-            if !self.assign(first) && !is_wrapper {
-                break;
-            }
-            words = rest;
-        }
-        let Some((first, rest)) = words.split_first() else {
+        let before = simple.words.iter().take_while(|word| self.assign(word));
+        let (_, words) = simple.words.split_at(before.count());
+        let Some(first) = words.first() else {
             // Variables alone stay; those that are not exported reach no program, but may be
             // exported later.
             let set = simple.words.iter().filter_map(|word| assigned(&word.text));
@@ -231,46 +226,40 @@ impl<'a> Reader<'a> {
             }
             return;
         };
-        let input = simple.input.or(piped);
-        let program = words_of(first, &self.variables, |text| {
-            text.starts_with(char::is_alphabetic)
-        });
-        let words = [&program, rest].concat();
-        let Some((name, rest)) = words.split_first() else {
+        let exports = ["export", "declare", "local", "typeset", "readonly"];
+        if exports.contains(&first.text.as_str()) {
+            let set = words.iter().filter_map(|word| set_by(word, &outer));
+            self.variables.extend(set);
+            if words.iter().any(|word| ["-n", "+x"].contains(&&*word.text)) {
+                self.hide(words);
+            }
+            return;
+        }
+        // The shell expands a command's words before it sets the variables in front of them.
+        let words: Vec<_> = words
+            .iter()
+            .flat_map(|word| words_of(word, &outer))
+            .collect();
+        let Some((name, rest)) = self.unwrapped(&words).split_first() else {
             return;
         };
+        let input = simple.input.or(piped);
         self.program(simple, name, rest, input);
         self.writes(simple, name, rest);
         self.variables = match name.text.as_str() {
-            "setenv" | "unset" | "unsetenv" => std::mem::take(&mut self.variables),
+            "setenv" | "unset" | "unsetenv" | "." | "source" | "eval" => {
+                std::mem::take(&mut self.variables)
+            }
             _ => outer,
         };
     }
 
-    /// Takes an assignment over, with its value as far as the script itself gives it; whether the word is one.
-    fn assign(&mut self, word: &Word) -> bool {
-        let Some((name, value, appends)) = assigned(&word.text) else {
-            return false;
-        };
-        let before = self.variables.get(name).filter(|_| appends);
-        let new = match word.is_computed {
-            true => with_variables(value, &self.variables),
-            false => Expanded {
-                text: value.into(),
-                is_computed: false,
-            },
-        };
-        let new = match before {
-            Some(before) => new.behind(before, name),
-            None => new,
-        };
-        let variable = Variable {
-            value: new.text.into(),
-            is_computed: new.is_computed,
-            end: Some(word.range.end),
-        };
-        self.variables.insert(name.into(), variable);
-        true
+    /// Takes an assignment over; whether the word is one.
+    pub(super) fn assign(&mut self, word: &Word) -> bool {
+        let set = set_by(word, &self.variables);
+        let is_one = set.is_some();
+        self.variables.extend(set);
+        is_one
     }
 
     fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
@@ -290,13 +279,17 @@ impl<'a> Reader<'a> {
             }
             "wait" => return self.found.waits.push(simple.block),
             "setenv" => return self.setenv(rest),
-            "unset" | "unsetenv" => {
-                for word in rest {
-                    self.variables.remove(&word.text);
+            "unset" | "unsetenv" => return self.unset(rest),
+            // What runs there may set every variable.
+            "." | "source" | "eval" => {
+                if name.text == "eval" {
+                    self.text_of(rest, simple);
                 }
+                let all = self.variables.iter_mut();
+                all.for_each(|(name, one)| *one = Variable::unknown(name));
                 return;
             }
-            word => return self.in_shell(word, rest, input),
+            word => return self.in_shell(word, rest, input, simple),
         };
         let command = Command {
             reads_loop_input,
@@ -312,6 +305,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Variables that are not set any more; `-f` names functions.
+    pub(super) fn unset(&mut self, words: &[Word]) {
+        let is_one = |word: &&Word| is_variable(&word.text);
+        if !words.iter().any(|word| word.text == "-f") {
+            let names = words.iter().filter(is_one);
+            let unset = names.map(|word| (word.text.clone(), Variable::unset()));
+            self.variables.extend(unset);
+        }
+    }
+
+    /// Variables that are not exported any more.
+    fn hide(&mut self, words: &[Word]) {
+        for word in words.iter().filter(|word| is_variable(&word.text)) {
+            let known = self.variables.entry(word.text.clone());
+            let found = known.or_insert_with(|| Variable {
+                value: format!("${{{}}}", word.text).into(),
+                ..Variable::unknown(&word.text)
+            });
+            found.is_hidden = true;
+        }
+    }
+
     /// csh's way to set a variable.
     fn setenv(&mut self, words: &[Word]) {
         if let [name, value] = words {
@@ -319,6 +334,7 @@ impl<'a> Reader<'a> {
                 value: value.text.as_str().into(),
                 is_computed: value.is_computed,
                 end: None,
+                is_hidden: false,
             };
             self.variables.insert(name.text.clone(), value);
         }
@@ -349,31 +365,11 @@ impl<'a> Reader<'a> {
         }
         match (wrapped, runs.split_first()) {
             (Some((at, text)), _) => {
-                let mut wrapped = scan(text.as_bytes());
-                for command in &mut wrapped.commands {
-                    command.line = simple.line;
-                    for word in &mut command.words {
-                        word.range = word.range.start + at..word.range.end + at;
-                    }
-                }
-                self.commands(&wrapped);
+                self.text(text.as_bytes(), Some(at), simple);
             }
             (None, Some((name, rest))) => self.program(simple, name, rest, input),
             // salloc starts the user's shell.
             (None, None) => self.part(input),
         }
-    }
-
-    /// Where a quoted value stands, if its bytes are what the shell makes of it.
-    fn inside(&self, word: &Word, value: &str) -> Option<(usize, String)> {
-        let bytes = self.found.text.get(word.range.clone())?;
-        let quote = *bytes.last().filter(|byte| b"'\"".contains(byte))?;
-        let end = bytes.len() - 1;
-        let start = end.checked_sub(value.len())?;
-        let is_same = bytes.get(start..end)? == value.as_bytes();
-        // The quote opens before the value, or before the whole word.
-        let is_whole = bytes.first() == Some(&quote) && !bytes.get(1..end)?.contains(&quote);
-        let is_open = is_whole || start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
-        (is_same && is_open).then(|| (word.range.start + start, value.into()))
     }
 }

@@ -10,7 +10,7 @@ use berth_srun::reading::{Refused, SrunRequest, read, selection};
 use berth_srun::submission::own_values::{self, Typed};
 
 use super::command::{Command, Kind};
-use super::variables::{JobVariables, with_variables};
+use super::variables::JobVariables;
 use crate::plan::controller::passed_by_variables;
 
 /// The options of a command, as far as they are known; the last of a name counts.
@@ -21,16 +21,23 @@ pub(super) struct Settings {
     pub unknown: BTreeSet<String>,
 }
 
+impl From<Vec<LineOption>> for Settings {
+    fn from(all: Vec<LineOption>) -> Self {
+        Self {
+            all,
+            ..Self::default()
+        }
+    }
+}
+
 impl Settings {
     /// Those of its own words, with the variables of the job around it; with `--exclusive` beside them, as an option of
     /// `berth check`.
     pub(super) fn of(command: &Command, job: &JobVariables, is_exclusive: bool) -> Self {
         let mut own = Self::default();
         for given in &command.line.options {
-            let known =
-                |text: &String| job.complete(&with_variables(text, &command.variables).text);
             let value = match command.is_computed(given) {
-                true => given.value.as_ref().and_then(known),
+                true => given.value.as_ref().and_then(|text| job.complete(text)),
                 false => given.value.clone(),
             };
             if value.is_none() && command.is_computed(given) {
@@ -55,6 +62,12 @@ impl Settings {
             all: passed_by_variables(self.all.iter().cloned(), threads, release).collect(),
             unknown: self.unknown.iter().filter(is_passed).cloned().collect(),
         }
+    }
+
+    /// Takes options away.
+    pub(super) fn without(&mut self, names: &BTreeSet<String>) {
+        self.all.retain(|one| !names.contains(&one.name));
+        self.unknown.retain(|name| !names.contains(name));
     }
 
     /// Adds options that override those before.
@@ -138,6 +151,18 @@ impl Settings {
     pub(super) fn is_known(&self, command: &Command) -> bool {
         command.is_complete() && !self.unknown.iter().any(|name| selection::concerns(name))
     }
+}
+
+/// The options of a job that a command does not find in variables. The number of tasks stands in two.
+pub(super) fn hidden(command: &Command, release: Release) -> BTreeSet<String> {
+    let is_hidden = |name: &str| command.hidden.contains(name);
+    let all = variables(Program::Srun, release);
+    let all = all.filter(|(variable, name)| {
+        passed_by(name, release) == Some(variable)
+            && is_hidden(variable)
+            && (*name != "ntasks" || is_hidden("SLURM_NPROCS"))
+    });
+    all.map(|(_, name)| name.into()).collect()
 }
 
 /// Whether a default for one of berth's own options holds.

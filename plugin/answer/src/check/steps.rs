@@ -7,6 +7,7 @@ use super::command::{Command, Kind};
 use super::place::{Place, Surroundings};
 use super::script::{Role, Script, script};
 use super::{planned, rules};
+use crate::plan::controller::passed_on;
 use crate::plan::{self, JobStep, PlannedStep, StepAnswer};
 use crate::{Failure, Question, World, lines};
 
@@ -37,6 +38,7 @@ fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<J
     if let Some(lines::Script::Read { name, text }) = question.script() {
         around = around.with_script(name, text);
     }
+    around.passed = passed_on(question);
     let mut found = Vec::new();
     add(&script(line.as_bytes(), &around), &around, &mut found);
     found.sort_by_key(|step| step.line);
@@ -53,6 +55,13 @@ fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<JobStep>) {
             answer: Some(answered(&Case::new(script, command, around))),
         });
     }
+    let why = "it may start srun, and was not read";
+    found.extend(script.unread.iter().map(|(at, text)| JobStep {
+        line: Some(script.line_of(*at)),
+        text: text.clone(),
+        plan: String::new(),
+        answer: Some(StepAnswer::NotPlanned { why: why.into() }),
+    }));
     // A job that the script submits is another one.
     let is_submitted = script.role == Role::Submitted;
     let runs = |one: &&Script| match one.role {
@@ -82,13 +91,13 @@ fn answered(case: &Case<'_>) -> StepAnswer {
     }
 }
 
-/// The words as they are typed, on one line.
+/// The words as far as the script gives them, on one line.
 fn text(command: &Command) -> String {
     let words = std::iter::once(&command.name).chain(&command.words);
-    let quoted = |text: &str| match text.contains(char::is_whitespace) {
+    let quoted = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
         true => shlex::try_quote(text).map_or_else(|_| text.into(), Into::into),
         false => text.to_string(),
     };
     let words: Vec<String> = words.map(|word| quoted(&word.text)).collect();
-    words.join(" ")
+    words.join(" ").replace("?}", "}")
 }

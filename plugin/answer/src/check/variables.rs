@@ -7,7 +7,7 @@ use std::rc::Rc;
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
 
-use crate::shell::{Word, is_letter, is_variable};
+use crate::shell::{Word, is_letter, is_variable, scan};
 
 /// A variable of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) struct Variable {
     pub is_computed: bool,
     /// Where its assignment ends, if others can stand behind it and reach the program.
     pub end: Option<usize>,
+    /// Whether programs do not find it: it is not set, or not exported.
+    pub is_hidden: bool,
 }
 
 pub(crate) type Variables = BTreeMap<String, Variable>;
@@ -28,6 +30,17 @@ impl Variable {
             value: format!("${{{name}?}}").into(),
             is_computed: true,
             end: None,
+            is_hidden: false,
+        }
+    }
+
+    /// A variable that is not set.
+    pub(crate) fn unset() -> Self {
+        Self {
+            value: "".into(),
+            is_computed: false,
+            end: None,
+            is_hidden: true,
         }
     }
 }
@@ -64,8 +77,11 @@ impl Expanded {
     }
 }
 
+/// What a text has that is known only when the script runs; the elements of an array stand in brackets.
+const UNKNOWN: [char; 3] = ['$', '(', '`'];
+
 /// Expands `$NAME`, `${NAME}`, `${NAME:-default}` and `$((NAME*2))` as far as `value` gives them: none for a name that it does not know,
-/// and an empty value for one that is not set. Sets of values, patterns and other programs' output are not expanded.
+/// and an empty value for one that is not set. Patterns and other programs' output are not expanded.
 fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
     let mut parts = text.split('$');
     let mut expanded = parts.next().unwrap_or_default().to_string();
@@ -76,7 +92,6 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
         };
         let (name, default) = name.split_once(":-").unwrap_or((name, ""));
         match value(name) {
-            Some("") if default.is_empty() => expanded.extend(["$", part]),
             Some("") => expanded.extend([default, rest]),
             Some(value) => expanded.extend([value, rest]),
             None => expanded.extend(["$", part]),
@@ -87,7 +102,7 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
     }
     let text = calculate(&expanded, &value).unwrap_or(expanded);
     Expanded {
-        is_computed: text.contains(['$', '(', '`']),
+        is_computed: text.contains(UNKNOWN),
         text,
     }
 }
@@ -134,27 +149,76 @@ fn result<'a>(mut text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option
 
 /// A text with the script's own variables.
 pub(crate) fn with_variables(text: &str, variables: &Variables) -> Expanded {
-    expand(text, |name| Some(&*variables.get(name)?.value))
+    expand(text, |name| {
+        let array = name.strip_suffix("[@]").or(name.strip_suffix("[*]"));
+        let value = &*variables.get(array.unwrap_or(name))?.value;
+        Some(array.and_then(|_| elements(value)).unwrap_or(value))
+    })
 }
 
-/// The words that the shell makes of a word. A variable is replaced by the words in its value if `begins` accepts that
-/// value; any other word stays as it is.
-pub(crate) fn words_of(
-    word: &Word,
-    variables: &Variables,
-    begins: impl Fn(&str) -> bool,
-) -> Vec<Word> {
-    let is_variable = word.may_split && word.text.starts_with('$');
-    let expanded = is_variable.then(|| with_variables(&word.text, variables));
-    let Some(expanded) = expanded.filter(|expanded| begins(&expanded.text)) else {
-        return vec![word.clone()];
+/// The elements of an array.
+fn elements(value: &str) -> Option<&str> {
+    value.strip_prefix('(')?.strip_suffix(')')
+}
+
+/// The array of `(-n2 "$B")`, with blanks between its elements, behind those that it has already; none if its elements
+/// cannot be told apart.
+fn array(text: &str, before: Option<&Variable>, variables: &Variables) -> Option<String> {
+    let text = format!("array {}", elements(text)?.replace('\n', " "));
+    let found = scan(text.as_bytes());
+    let [all] = found.commands.as_slice() else {
+        return None;
     };
+    let mut of_array = Vec::new();
+    if let Some(before) = before {
+        of_array.extend(elements(&before.value).map(String::from));
+    }
+    let added = all.words.iter().skip(1);
+    let added = added.flat_map(|word| words_of(word, variables));
+    of_array.extend(added.map(|word| word.text));
+    let is_one = |text: &String| !text.is_empty() && !text.contains([' ', '\t']);
+    let are_words = of_array.iter().skip(before.iter().len()).all(is_one);
+    let elements = format!("({})", of_array.join(" "));
+    let is_whole = found.comments.is_empty() && elements.len() <= LONGEST;
+    (are_words && is_whole && of_array.len() >= before.iter().len()).then_some(elements)
+}
+
+/// The words that the shell makes of a word, as far as the script gives its variables. What remains unknown may still
+/// become several words, or none.
+pub(crate) fn words_of(word: &Word, variables: &Variables) -> Vec<Word> {
+    if !word.is_computed {
+        return vec![word.clone()];
+    }
+    let expanded = with_variables(&word.text, variables);
     let one = |text: &str| Word {
         text: text.into(),
-        may_split: false,
+        may_split: word.may_split && text.contains(UNKNOWN),
         ..word.clone()
     };
-    expanded.text.split_whitespace().map(one).collect()
+    let parts: Vec<_> = expanded.text.split_whitespace().collect();
+    // A blank in an expansion separates no words of the command.
+    let count = |part: &str, signs: [char; 2]| part.matches(signs).count();
+    let is_whole = |part: &&str| {
+        count(part, ['(', '{']) == count(part, [')', '}'])
+            && part.matches('`').count().is_multiple_of(2)
+    };
+    match word.may_split && parts.iter().all(is_whole) {
+        true => parts.into_iter().map(one).collect(),
+        false => vec![one(&expanded.text)],
+    }
+}
+
+/// Whether a word in front of a program's name may be options: nothing but a variable or another program's output says
+/// how it begins. What goes on as a path is a program.
+pub(crate) fn may_be_options(word: &Word) -> bool {
+    let text = word.text.as_str();
+    let name = text
+        .strip_prefix('$')
+        .map(|rest| match rest.split_once('}') {
+            Some((_, behind)) if rest.starts_with('{') => behind,
+            _ => rest.trim_start_matches(is_letter),
+        });
+    word.is_computed && text.starts_with(UNKNOWN) && !name.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The variables that sbatch and salloc set from the options of their job.
@@ -203,10 +267,11 @@ impl JobVariables {
         Self(all)
     }
 
-    /// A text with these variables; none if it is still known only when the script runs.
+    /// A text with these variables; none if it is still known only when the script runs. An empty one would be no word.
     pub(crate) fn complete(&self, text: &str) -> Option<String> {
         let expanded = expand(text, |name| Some(self.0.get(name)?.as_str()));
-        (!expanded.is_computed).then_some(expanded.text)
+        let is_known = !expanded.is_computed && !expanded.text.is_empty();
+        is_known.then_some(expanded.text)
     }
 
     /// The value of a variable of the script; none if it is known only when the script runs.
@@ -222,7 +287,40 @@ impl JobVariables {
 pub(crate) fn assigned(text: &str) -> Option<(&str, &str, bool)> {
     let (left, value) = text.split_once('=')?;
     let name = left.strip_suffix('+').unwrap_or(left);
-    is_variable(name).then_some((name, value, name != left))
+    let array = name.split_once('[').map_or(name, |(array, _)| array);
+    is_variable(array).then_some((array, value, name != left))
+}
+
+/// The variable that an assignment sets, with its value as far as these variables give it; none if the word is none.
+pub(crate) fn set_by(word: &Word, variables: &Variables) -> Option<(String, Variable)> {
+    let (name, value, appends) = assigned(&word.text)?;
+    let unknown = Variable::unknown(name);
+    let is_array = word.is_computed && value.starts_with('(');
+    let is_element = word.text.get(name.len()..)?.starts_with('[');
+    let before = variables.get(name).filter(|_| appends);
+    let new = match word.is_computed {
+        _ if is_element => Expanded::computed(&unknown.value),
+        true if is_array => {
+            let array = array(value, before, variables);
+            Expanded::computed(array.as_deref().unwrap_or(&unknown.value))
+        }
+        true => with_variables(value, variables),
+        false => Expanded {
+            text: value.into(),
+            is_computed: false,
+        },
+    };
+    let new = match appends && !is_array {
+        true => new.behind(before.unwrap_or(&unknown), name),
+        false => new,
+    };
+    let variable = Variable {
+        value: new.text.into(),
+        is_computed: new.is_computed,
+        end: Some(word.range.end),
+        is_hidden: false,
+    };
+    Some((name.into(), variable))
 }
 
 #[cfg(test)]
@@ -262,6 +360,7 @@ mod tests {
                 value: value.text.into(),
                 is_computed: value.is_computed,
                 end: None,
+                is_hidden: false,
             };
             variables.insert("A".into(), variable);
             assert!(length <= LONGEST, "{length}");

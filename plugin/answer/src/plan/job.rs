@@ -8,8 +8,9 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::{Across, Node, Request, counted, plan_batch};
 use berth_srun::Program;
+use berth_srun::options::variables;
 
-use super::controller::{OnlyJob, only_job};
+use super::controller::{OnlyJob, only_job, passed_on};
 use super::for_programs::cpus;
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
@@ -189,11 +190,31 @@ fn script(script: &Script) -> Option<Premise> {
     }
 }
 
-/// The variables before the line of a job, which its command passes on to the steps.
+/// The variables that a job's command copies for the steps: those around it, if it does not set them itself and --export
+/// lets them through, and those of --export. slurmd sets the nodes of a batch script.
 fn passed(args: &Question) -> String {
-    let passed = args.line_variables.iter();
-    let passed = passed.filter_map(|pair| assignment(pair));
-    passed.map(|word| word + " ").collect()
+    let export = args.job().and_then(|job| job.own("export"));
+    let export: Vec<_> = export.unwrap_or("ALL").split(',').collect();
+    let of_job = passed_on(args);
+    let is_set = |option: &str| option == "nodes" || of_job.iter().any(|one| one.name == option);
+    let is_copied = |name: &str| {
+        let mut words = export.iter();
+        words.any(|word| word.eq_ignore_ascii_case("ALL") || *word == name)
+    };
+    let all: Vec<_> = variables(Program::Srun, args.srun.release).collect();
+    let read = all.iter().filter(|(_, option)| !is_set(option));
+    let read = read.filter_map(|(name, _)| Some(format!("{name}={}", args.variable(name)?)));
+    let is_other = |name: &str| !all.iter().any(|(read, _)| *read == name);
+    let others = args.line_variables.iter().cloned();
+    let others = others.filter(|pair| pair.split_once('=').is_some_and(|(name, _)| is_other(name)));
+    let copied = read.chain(others);
+    let copied = copied.filter(|pair| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| is_copied(name))
+    });
+    let set = export.iter().map(|word| word.to_string());
+    let words = copied.chain(set).filter_map(|pair| assignment(&pair));
+    words.map(|word| word + " ").collect()
 }
 
 /// The command that plans a step of the job alone.

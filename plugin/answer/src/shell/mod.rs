@@ -15,6 +15,7 @@ use std::ops::Range;
 
 pub use blocks::{Block, Runs};
 pub(crate) use scan::scan;
+pub(crate) use word::substitutions;
 
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! One word: its quotes, its escapes and its expansions. Nothing is computed; the bytes of an expansion stand in the word
 //! as they are typed.
 
+use std::ops::Range;
+
 use super::scan::Scanner;
 use super::{Unclosed, Word};
 
@@ -321,6 +323,33 @@ impl Scanner<'_> {
         }
         self.never_closed(start, "a brace");
     }
+}
+
+/// Where the commands of `$(…)` and of backticks stand in a word.
+pub(crate) fn substitutions(word: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = word.get(at..).filter(|rest| !rest.is_empty()) {
+        let end = match rest {
+            [b'\\', ..] => at + 1,
+            [b'$', b'(', next, ..] if *next != b'(' => {
+                let mut inner = Scanner::new(word, at + 2, 0);
+                let is_closed = inner.list();
+                let end = inner.at - usize::from(is_closed);
+                found.push(at + 2..end);
+                end
+            }
+            [b'`', rest @ ..] => {
+                let length = rest.iter().position(|byte| *byte == b'`');
+                let end = at + 1 + length.unwrap_or(rest.len());
+                found.push(at + 1..end);
+                end
+            }
+            _ => at,
+        };
+        at = end + 1;
+    }
+    found
 }
 
 fn is_name(byte: u8) -> bool {

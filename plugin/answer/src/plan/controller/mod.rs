@@ -6,6 +6,7 @@ mod cluster;
 mod nodes;
 mod words;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_placement::controller::select::{self, Client, Cluster, JobGrant, StepGrant, StepNode};
@@ -74,7 +75,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     }
     let answer = match &outer {
         None => started(&model.cluster, &selection),
-        Some(outer) => inside_job(&model.cluster, outer, &selection),
+        Some(outer) => inside_job(&model.cluster, outer, &selection, &args.hidden),
     };
     match answer {
         Ok((job, step)) => {
@@ -167,19 +168,30 @@ fn started(cluster: &Cluster, selection: &Selection) -> Result<(JobGrant, StepGr
     Ok((job, step))
 }
 
-/// A job that would start on idle nodes, with a step inside it while no other runs.
+/// A job that would start on idle nodes, with a step inside it while no other runs; the step does not find these options
+/// of the job in variables.
 fn inside_job(
     cluster: &Cluster,
     outer: &JobLine,
     selection: &Selection,
+    hidden: &BTreeSet<String>,
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
     let client = selection::client(outer.program);
-    let options = &outer.selection.options;
-    let mut job = words::job(client, cluster, options)?;
-    if leaves_cores_to_cpuset(outer, &job) {
+    let mut options = outer.selection.options.clone();
+    let mut job = words::job(client, cluster, &options)?;
+    let is_hidden = |name: &str| hidden.contains(name);
+    let record = &mut job.record;
+    record.tasks_given = record.tasks_given.filter(|_| !is_hidden("ntasks"));
+    record.tasks_per_node = (record.tasks_per_node).filter(|_| !is_hidden("ntasks-per-node"));
+    record.threads_per_core = record.threads_per_core.filter(|_| !is_hidden(THREADS));
+    record.overcommit &= !is_hidden("overcommit");
+    if is_hidden("distribution") {
+        options.distribution = berth_placement::Distribution::default();
+    }
+    if is_hidden("cpus-per-task") || leaves_cores_to_cpuset(outer, &job) {
         job.record.cpus_per_task = None;
     }
-    let step = select::step_inside(cluster, options, &job, &selection.options);
+    let step = select::step_inside(cluster, &options, &job, &selection.options);
     Ok((job, of_step(step)?))
 }
 
