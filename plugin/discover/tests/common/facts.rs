@@ -6,7 +6,8 @@
 //! | `use WORDS` | what the questions below are about |
 //! | `QUESTION => ANSWER` | a fact; it may go on in lines that begin with blanks |
 //!
-//! A question may stand in quotes. In it `\n`, `\r` and `\t` stand for the end of a line and a tab, and `…` in an answer for any text.
+//! A question may stand in quotes. In it `\n`, `\r`, `\t` and `\e` stand for the characters of these names, and `…` in an
+//! answer for any text.
 
 /// Answers each question, with the words of the last `use` before it, and fails with all answers that are others.
 #[track_caller]
@@ -31,7 +32,7 @@ pub fn hold(text: &str, answer: impl Fn(&str, &str) -> String) {
         let (question, expected) = fact.split_once("=>").unwrap_or((&fact, "a line with =>"));
         let (question, expected) = (question.trim(), expected.trim());
         let found = answer(context, &plain(question));
-        if !is_like(&found, expected) {
+        if !is_like(found.trim_end(), expected) {
             wrong += &format!(
                 "line {number}, {context}: {question}\n  expected {expected}\n  found    {found}\n"
             );
@@ -47,7 +48,8 @@ fn plain(question: &str) -> String {
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
     let text = quoted.unwrap_or(question).replace("\\n", "\n");
-    text.replace("\\r", "\r").replace("\\t", "\t")
+    let text = text.replace("\\r", "\r").replace("\\t", "\t");
+    text.replace("\\e", "\x1b")
 }
 
 /// Whether a text has the parts of a pattern, in this order and from end to end.

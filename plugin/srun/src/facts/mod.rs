@@ -1,6 +1,8 @@
 //! Facts about the readers of words: each text beside this file has questions and their answers.
 
 mod options;
+mod request;
+mod submission;
 mod values;
 
 use std::fmt::{Debug, Display};
@@ -12,7 +14,7 @@ fn or_none<T: Display>(value: Option<T>) -> String {
 }
 
 /// What was read, or why it was refused.
-fn or_refused<T: Display>(found: Result<T, impl Display>) -> String {
+pub fn or_refused<T: Display>(found: Result<T, impl Display>) -> String {
     match found {
         Ok(found) => found.to_string(),
         Err(why) => format!("refused: {why}"),
