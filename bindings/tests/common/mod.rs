@@ -5,8 +5,29 @@
 pub mod fakes;
 
 use serde_json::Value;
-use slurm_sys::{Chosen, Layout, Line, choose};
+use slurm_sys::{BatchRequest, Chosen, LaunchRequest, Layout, Line, StepRecord, choose};
 use std::ffi::{CString, c_char, c_void};
+
+pub const LAUNCH: &str = "launch_tasks_request_msg_t";
+pub const BATCH: &str = "batch_job_launch_msg_t";
+pub const STEP: &str = "stepd_step_rec_t";
+/// More than any text has that is read here.
+pub const LIMIT: usize = 64;
+
+pub fn launch<'a>(bytes: &mut Bytes, variant: &Variant) -> LaunchRequest<'a> {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
+
+pub fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
+
+pub fn step<'a>(bytes: &mut Bytes, variant: &Variant) -> StepRecord<'a> {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
 
 /// The table that `build.rs` takes for this processor.
 const TABLE: &str = if cfg!(target_arch = "aarch64") {

@@ -22,6 +22,9 @@ pub mod atomic_file;
 pub mod cgroup;
 pub mod command_path;
 pub mod discover_child;
+#[cfg(test)]
+#[path = "../../discover/tests/common/facts.rs"]
+mod facts_text;
 pub mod job_cgroup;
 pub mod job_files;
 pub mod kernel_text;

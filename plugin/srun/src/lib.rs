@@ -20,6 +20,11 @@
 #![forbid(unsafe_code)]
 
 pub mod conf;
+#[cfg(test)]
+mod facts;
+#[cfg(test)]
+#[path = "../../discover/tests/common/facts.rs"]
+mod facts_text;
 pub mod inherited;
 pub mod line;
 pub mod node_lists;

@@ -71,9 +71,9 @@ fn innermost(top: &Folder, own: &[String]) -> Option<CpuSet> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
 
+    use super::super::fake::write as put;
     use super::*;
 
     fn top(point: &Path, version: Version) -> Folder {
@@ -86,12 +86,6 @@ mod tests {
 
     fn folders(own: &[&str]) -> Vec<String> {
         own.iter().map(ToString::to_string).collect()
-    }
-
-    fn put(dir: &Path, file: &str, text: &str) {
-        let path = dir.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
     }
 
     fn set(list: &str) -> CpuSet {

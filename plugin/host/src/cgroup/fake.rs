@@ -47,3 +47,10 @@ pub(super) fn end(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// Writes a file of a cgroup, and makes the folders above it.
+pub(super) fn write(dir: &Path, file: &str, text: &str) {
+    let path = dir.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}

@@ -145,16 +145,10 @@ pub(super) fn populated(scope: &Folder) -> impl Iterator<Item = Folder> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
 
+    use super::super::fake::write as file;
     use super::*;
-
-    fn file(dir: &Path, path: &str, text: &str) {
-        let path = dir.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
 
     fn jobs(dir: &Path, version: Version, left: usize) -> String {
         let place = Place {

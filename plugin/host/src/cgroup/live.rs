@@ -114,18 +114,12 @@ fn usage(text: &str) -> Option<u64> {
 mod tests {
     use super::super::fake;
     use super::*;
-    use std::fs;
     use std::path::Path;
 
     fn job(dir: &Path, name: &str, populated: u8, pressure: &str) {
-        let job = dir.join(name);
-        fs::create_dir_all(&job).unwrap();
-        fs::write(
-            job.join("cgroup.events"),
-            format!("populated {populated}\nfrozen 0\n"),
-        )
-        .unwrap();
-        fs::write(job.join("cpu.pressure"), pressure).unwrap();
+        let events = format!("populated {populated}\nfrozen 0\n");
+        fake::write(&dir.join(name), "cgroup.events", &events);
+        fake::write(&dir.join(name), "cpu.pressure", pressure);
     }
 
     fn waiting(dir: &Path) -> Waiting {
@@ -200,7 +194,7 @@ mod tests {
         let cgroup = fake::open(dir.path());
         assert_eq!(some_pressure(&cgroup), None);
         assert!(cpu_time(&cgroup).is_err());
-        let put = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+        let put = |file: &str, text: &str| fake::write(dir.path(), file, text);
         put("cpu.pressure", "some avg10=0.00 total=4711\n");
         put("cpu.stat", "usage_usec 99\n");
         assert_eq!(

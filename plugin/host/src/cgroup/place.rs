@@ -256,118 +256,45 @@ fn folders(path: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts_text::hold;
 
-    const UNIFIED: &str = "30 1 0:1 / /cg rw - cgroup2 c rw\n";
-    const HYBRID: &str =
-        "30 1 0:1 / /cg/unified rw - cgroup2 c rw\n31 1 0:2 / /cg/cpuset rw - cgroup c rw,cpuset\n";
-    const BELOW: &str = "30 1 0:1 /outer/job /cg rw - cgroup2 c rw\n";
-
-    fn found(mounts: &str, text: &str) -> Result<String, String> {
-        Place::read(text, &Mounts::of(mounts), "cpuset").map(|place| place.to_string())
+    fn mounts(name: &str) -> Mounts {
+        Mounts::of(match name {
+            "unified" => "30 1 0:1 / /cg rw - cgroup2 c rw\n",
+            "hybrid" => {
+                "30 1 0:1 / /cg/unified rw - cgroup2 c rw\n31 1 0:2 / /cg/cpuset rw - cgroup c rw,cpuset\n"
+            }
+            "below" => "30 1 0:1 /outer/job /cg rw - cgroup2 c rw\n",
+            _ => "",
+        })
     }
 
     #[test]
-    fn the_folder_of_each_hierarchy() {
-        let both = "9:memory:/m\n5:cpuset,cpu:/slurm/step_0\n0::/system.slice\n";
-        for (mounts, text, folder) in [
-            (UNIFIED, "0::/a/b\n", "/cg/a/b"),
-            (UNIFIED, "0::/\n", "/cg"),
-            (UNIFIED, "0::/a:b c/\\x\n", "/cg/a:b c/\\x"),
-            (HYBRID, both, "/cg/cpuset/slurm/step_0"),
-            (BELOW, "0::/outer/job/x\n", "/cg/x"),
-        ] {
-            assert_eq!(found(mounts, text).as_deref(), Ok(folder), "{text}");
-        }
+    fn facts() {
+        hold(include_str!("place.txt"), |about, text| {
+            let (about, name) = about.split_once(' ').unwrap();
+            let (text, other) = text.split_once(" | ").unwrap_or((text, ""));
+            let read = |text| Place::read(text, &mounts(name), "cpuset");
+            let found = match read(text) {
+                Ok(found) => found,
+                Err(why) => return format!("refused: {why}"),
+            };
+            match about {
+                "folder" => found.to_string(),
+                "job" => {
+                    let job = found.job_of_slurmstepd();
+                    job.map_or("None".into(), |job| job.folders.join("/"))
+                }
+                "leaf" => format!("{:?} {}", found.slurms_task(), found.is_slurms_common()),
+                _ => found.is_in_step_of(&read(other).unwrap()).to_string(),
+            }
+        });
     }
 
     #[test]
-    fn a_job_s_folder_is_one_of_slurms() {
-        let scope = "/system.slice/n1_slurmstepd.scope";
-        for (mounts, path, job) in [
-            (
-                UNIFIED,
-                format!("{scope}/job_1/step_0/slurm"),
-                Some("job_1"),
-            ),
-            (
-                UNIFIED,
-                format!("{scope}/sAB1/step_batch/slurm"),
-                Some("sAB1"),
-            ),
-            // Without proctrack/cgroup and task/cgroup all slurmstepds are together.
-            (UNIFIED, format!("{scope}/system"), None),
-            (UNIFIED, "/system.slice/slurmd@n.service".into(), None),
-            (UNIFIED, format!("{scope}/job_1/step_0/user/task_0"), None),
-            (UNIFIED, "/step_0/slurm".into(), None),
-        ] {
-            let place =
-                Place::read(&format!("0::{path}\n"), &Mounts::of(mounts), "cpuset").unwrap();
-            let found = place.job_of_slurmstepd().map(|job| job.folders.join("/"));
-            let expected = job.map(|job| format!("{}/{job}", &scope[1..]));
-            assert_eq!(found, expected, "{path}");
-        }
-        let v1 = Place::read(
-            "5:cpuset:/slurm/step_0/slurm\n0::/\n",
-            &Mounts::of(HYBRID),
-            "cpuset",
-        );
-        assert_eq!(v1.unwrap().job_of_slurmstepd(), None);
-    }
-
-    #[test]
-    fn what_is_outside_is_refused() {
+    fn no_endless_path_is_followed() {
         let long = format!("0::/{}\n", "a/".repeat(MOST_FOLDERS + 1));
-        for (mounts, text, why) in [
-            (UNIFIED, "", "no cgroup with the controller cpuset"),
-            (
-                UNIFIED,
-                "9:memory:/m\n",
-                "no cgroup with the controller cpuset",
-            ),
-            (UNIFIED, "3:cpuset:/a\n0::/b\n", "no hierarchy"),
-            ("", "0::/a\n", "no hierarchy"),
-            (UNIFIED, "0::/../../a\n", "outside"),
-            (UNIFIED, "0::a\n", "not absolute"),
-            (UNIFIED, &long, "more than 64"),
-            (BELOW, "0::/outer/jobs/x\n", "below no mount"),
-            (BELOW, "0::/\n", "below no mount"),
-        ] {
-            let error = found(mounts, text).unwrap_err();
-            assert!(error.contains(why), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn slurms_leaves_are_known() {
-        let place = |path: &str| {
-            let text = format!("0::{path}\n");
-            Place::read(&text, &Mounts::of(UNIFIED), "cpuset").unwrap()
-        };
-        for (path, task, is_common) in [
-            ("/s/job_1/step_0/user/task_12", Some(12), false),
-            ("/s/job_1/step_0/user/task_special", None, true),
-            ("/s/job_1/step_0/task_12", None, false),
-            ("/s/user/task_", None, false),
-            ("/s/user/task_+1", None, false),
-            ("/s/user/task_99999999999", None, false),
-            ("/user", None, false),
-        ] {
-            let place = place(path);
-            let is = (place.slurms_task(), place.is_slurms_common());
-            assert_eq!(is, (task, is_common), "{path}");
-        }
-        let step = |place: &str, own: &str| {
-            let read =
-                |text: String, mounts| Place::read(&text, &Mounts::of(mounts), "cpuset").unwrap();
-            let both = [place, own].map(|path| read(format!("0::{path}\n"), UNIFIED));
-            both[0].is_in_step_of(&both[1])
-        };
-        let leaf = "/s/job_1/step_extern/user/task_special";
-        assert!(step(leaf, "/s/job_1/step_extern/slurm"));
-        assert!(!step(leaf, "/s/job_2/step_extern/slurm"));
-        assert!(!step("/s/user/task_0", "/s/slurm"), "no step");
-        let v1 = "5:cpuset:/slurm_n/uid_0/job_1/step_0/task_3\n";
-        let v1 = Place::read(v1, &Mounts::of(HYBRID), "cpuset").unwrap();
-        assert_eq!((v1.slurms_task(), v1.is_slurms_common()), (Some(3), false));
+        let why = Place::read(&long, &mounts("unified"), "cpuset").unwrap_err();
+        assert!(why.contains("more than 64"), "{why}");
     }
 }

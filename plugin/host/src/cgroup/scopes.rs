@@ -96,75 +96,33 @@ fn names(version: Version, node: &str) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts_text::hold;
 
-    #[test]
-    fn hierarchies_without_cpusets_are_passed_over() {
-        let systemds = "29 1 0:3 / /cg/systemd rw - cgroup c rw,name=systemd\n";
-        let v1 = "31 1 0:4 / /cg/cpuset rw - cgroup c rw,cpuset\n";
-        let v2 = "30 1 0:1 / /cg/unified rw - cgroup2 c rw\n";
-        let tops = |text: &str| {
-            let mounts = Mounts::of(text);
-            let both = [Version::V1, Version::V2].map(|version| tops_of(&mounts, version));
-            both.map(|tops| tops.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        let none = Vec::<String>::new();
-        assert_eq!(
-            tops(&[systemds, v2].concat()),
-            [none.clone(), vec!["/cg/unified".into()]]
-        );
-        assert_eq!(
-            tops(&[systemds, v1].concat()),
-            [vec!["/cg/cpuset".into()], none]
-        );
+    fn shown(places: &[Place]) -> String {
+        let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+        format!("{places:?}")
     }
 
     #[test]
-    fn slices_are_at_the_top_or_beside_process_1() {
-        let mounts = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
-        for (text, expected) in [
-            ("0::/\n", &["/cg"][..]),
-            ("0::/init.scope\n", &["/cg"]),
-            (
-                "0::/docker.slice/docker-1.scope\n",
-                &["/cg", "/cg/docker.slice"],
-            ),
-            ("0::/a/b/init.scope\n", &["/cg", "/cg/a/b"]),
-        ] {
-            let init = Place::read(text, &mounts, "cpuset").unwrap();
-            let top = init.above(init.folders.len());
-            let found = tops(top, Some(&init));
-            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
-            assert_eq!(found, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_node_s_scope_is_found_from_a_process_in_it() {
-        let v2 = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
-        let v1 = Mounts::of("30 1 0:1 / /cg rw - cgroup c rw,cpuset\n");
-        for (mounts, text, scope) in [
-            (
-                &v2,
-                "0::/system.slice/n1_slurmstepd.scope/job_1/step_0/slurm\n",
-                Some("/cg/system.slice/n1_slurmstepd.scope"),
-            ),
-            (
-                &v2,
-                "0::/x/slurmstepd.scope/job_1\n",
-                Some("/cg/x/slurmstepd.scope"),
-            ),
-            (&v2, "0::/system.slice/n2_slurmstepd.scope/job_1\n", None),
-            (
-                &v1,
-                "4:cpuset:/slurm_n1/uid_0/job_1/step_0\n",
-                Some("/cg/slurm_n1"),
-            ),
-            (&v1, "4:cpuset:/slurm/uid_0\n", Some("/cg/slurm")),
-            (&v1, "4:cpuset:/slurm_n2/uid_0\n", None),
-        ] {
-            let place = Place::read(text, mounts, "cpuset").unwrap();
-            let found = scope_of(&place, "n1").map(|place| place.to_string());
-            assert_eq!(found.as_deref(), scope, "{text}");
-        }
+    fn facts() {
+        hold(include_str!("scopes.txt"), |about, text| {
+            let kind = about.strip_prefix("scope ").unwrap_or("cgroup2");
+            let mounts = Mounts::of(&format!("30 1 0:1 / /cg rw - {kind} c rw,cpuset\n"));
+            let place = || Place::read(text, &mounts, "cpuset").unwrap();
+            match about {
+                "tops" => {
+                    let of = |version| shown(&tops_of(&Mounts::of(text), version));
+                    format!("{} {}", of(Version::V1), of(Version::V2))
+                }
+                "slices" => {
+                    let init = place();
+                    shown(&tops(init.above(init.folders.len()), Some(&init)))
+                }
+                _ => format!(
+                    "{:?}",
+                    scope_of(&place(), "n1").map(|found| found.to_string())
+                ),
+            }
+        });
     }
 }

@@ -216,136 +216,79 @@ impl Layers {
 mod tests {
     use super::super::entry::Cpuset;
     use super::*;
+    use crate::facts_text::hold;
 
-    fn step(job: u32, step: u32) -> StepKey {
-        let component = u32::MAX;
+    fn step(text: &str) -> StepKey {
+        let (job, step) = text.split_once('.').unwrap();
         StepKey {
-            job,
-            step,
-            component,
+            job: job.parse().unwrap(),
+            step: step.parse().unwrap(),
+            component: u32::MAX,
         }
     }
 
-    fn entry(step: StepKey, cpus: &str) -> Entry {
+    /// `JOB.STEP WORDS CPUS`.
+    fn entry(text: &str) -> Entry {
+        let words: Vec<&str> = text.split(' ').collect();
+        let is = |word| words.contains(&word);
+        let (exclusive, of_job) = (is("exclusive"), is("of-job"));
+        let cpuset = Cpuset {
+            exclusive,
+            of_job,
+            memory: of_job,
+        };
         Entry {
-            step,
-            cpus: CpuSet::from_list(cpus).unwrap(),
+            step: step(words[0]),
+            cpus: CpuSet::from_list(words[words.len() - 1]).unwrap(),
+            cpuset: is("cpuset").then_some(cpuset),
+            pool: is("pool"),
+            kind: match is("overlap") {
+                true => Kind::Overlap,
+                false if is("batch") => Kind::Batch,
+                false => Kind::Regular,
+            },
             ..Entry::default()
         }
     }
 
-    fn others(own: StepKey, all: &[Entry]) -> Others<'_> {
-        let mut others = Others::default();
-        all.iter().for_each(|entry| others.add(own, entry));
-        others
-    }
-
-    /// Its own job is inside it; others keep off only if it is exclusive, and not while its job is suspended.
-    #[test]
-    fn cpusets_of_jobs() {
-        let all = [
-            (1, true, true, "0-1"),
-            (1, false, true, "2"),
-            (1, true, false, "3"),
-            (2, true, true, "8-9"),
-            (3, false, true, "10"),
+    /// What is not empty, by its names.
+    fn shown(found: &Claims) -> String {
+        let sets = [
+            ("taken", vec![&found.taken]),
+            ("shared", vec![&found.shared]),
+            ("cpusets", vec![&found.cpusets]),
+            ("pools", vec![&found.pools]),
+            ("pools again", found.pools_again.iter().collect()),
+            ("bindings", vec![&found.bindings]),
+            ("bindings again", found.bindings_again.iter().collect()),
         ];
-        let all = all.map(|(job, exclusive, of_job, cpus)| Entry {
-            cpuset: Some(Cpuset {
-                exclusive,
-                of_job,
-                memory: of_job,
-            }),
-            ..entry(step(job, 0), cpus)
+        let sets = sets.into_iter().map(|(name, sets)| {
+            let texts: Vec<_> = sets.iter().map(ToString::to_string).collect();
+            (name, texts.join(" and "))
         });
-        let mut others = others(step(1, 5), &all);
-        let texts =
-            |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
-        assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
-        // Without the service a suspended job keeps its cpuset.
-        assert_eq!(texts(others.all_suspended()), ["3,8-9", "", "10"]);
-        others.has_service = true;
-        assert_eq!(texts(others.all_suspended()), ["3", "8-9", ""]);
-        // A pool job does not get an exclusive cpuset's CPUs either.
-        others.is_in_pool = true;
-        assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
-        assert_eq!(texts(others.now()), ["3,8-9", "", "10"]);
-    }
-
-    /// A pool's CPUs are avoided; a pool job avoids those of bindings, and takes them if it has no others.
-    #[test]
-    fn pools_and_others() {
-        let all = [
-            (1, false, "1"),
-            (1, true, "0-3"),
-            (2, false, "2"),
-            (2, false, "8"),
-        ];
-        let all = all.map(|(job, pool, cpus)| Entry {
-            pool,
-            ..entry(step(job, 0), cpus)
-        });
-        let of = |own, is_in_pool| {
-            let found = Others {
-                is_in_pool,
-                ..others(step(own, 0), &all)
-            };
-            let found = found.all_running();
-            [found.taken, found.shared, found.pools, found.bindings].map(|set| set.to_string())
-        };
-        assert_eq!(of(3, false), ["2,8", "", "0-3", ""]);
-        assert_eq!(of(1, true), ["", "", "", "2,8"]);
-        assert_eq!(of(4, true), ["", "", "0-3", "1-2,8"]);
-    }
-
-    /// A job counts once, however many steps it has; each binding counts.
-    #[test]
-    fn several_pool_jobs_and_bindings_of_a_core() {
-        let all = [
-            (1, 0, true, "0-3"),
-            (1, 1, true, "0-3"),
-            (2, 0, true, "2-3"),
-            (3, 0, true, "3"),
-            (5, 0, false, "4-5"),
-            (6, 0, false, "5"),
-            (6, 1, false, "5"),
-        ];
-        let all = all.map(|(job, number, pool, cpus)| Entry {
-            pool,
-            ..entry(step(job, number), cpus)
-        });
-        let mut others = others(step(9, 0), &all);
-        others.is_in_pool = true;
-        let found = others.all_running();
-        let texts = |sets: &[CpuSet]| sets.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(found.pools.to_string(), "0-3");
-        assert_eq!(texts(&found.pools_again), ["2-3", "3"]);
-        assert_eq!(found.bindings.to_string(), "4-5");
-        assert_eq!(texts(&found.bindings_again), ["5", "5"]);
+        let sets = sets.filter(|(_, text)| !text.is_empty());
+        let shown = sets.map(|(name, text)| format!("{name} {text}"));
+        shown.collect::<Vec<_>>().join("; ")
     }
 
     #[test]
-    fn who_takes_what() {
-        let all = [
-            (1, 0, Kind::Regular, "0"),
-            (1, 1, Kind::Overlap, "1"),
-            (1, u32::MAX, Kind::Batch, "0-3"),
-            (2, 0, Kind::Regular, "4"),
-            (2, 1, Kind::Overlap, "5"),
-            (3, u32::MAX, Kind::Batch, "6"),
-            (1, 9, Kind::Regular, "8"),
-        ];
-        let all = all.map(|(job, number, kind, cpus)| Entry {
-            kind,
-            ..entry(step(job, number), cpus)
+    fn facts() {
+        hold(include_str!("rule.txt"), |entries, question| {
+            let entries: Vec<_> = entries.split("; ").map(entry).collect();
+            let words: Vec<&str> = question.split(' ').collect();
+            let mut others = Others::default();
+            for entry in &entries {
+                others.add(step(words[1]), entry);
+            }
+            others.has_service = words.contains(&"service");
+            others.is_in_pool = words.contains(&"in-pool");
+            assert!(others.has_jobs());
+            shown(&match words[0] {
+                "running" => others.all_running(),
+                "suspended" => others.all_suspended(),
+                _ => others.now(),
+            })
         });
-        let others = others(step(1, 9), &all);
-        assert!(others.has_jobs());
-        let sets = |found: Claims| (found.taken.to_string(), found.shared.to_string());
-        let running = sets(others.all_running());
-        assert_eq!(running, ("0,4-6".into(), "0-3".into()));
-        assert_eq!(sets(others.now()), running);
-        assert_eq!(sets(others.all_suspended()), ("0".into(), "0-6".into()));
     }
 
     #[test]

@@ -1,74 +1,124 @@
 //! Facts of configurations.
 
+use berth_placement::CpuBind;
 use berth_placement::controller::select::{Specialised, Unit};
 
 use super::*;
+use crate::facts::or_refused;
+use crate::facts_text::hold;
 
 fn read(text: &str) -> Result<Config, ConfError> {
     Config::read("slurm.conf", text, &mut |_| Err("no files here".into()))
 }
 
-fn chosen(text: &str) -> Chosen {
-    read(text).unwrap().choose(None, SlurmLine::V22_05).unwrap()
-}
-
 const MAIN: &str = "PartitionName=main Nodes=ALL Default=YES";
 
-/// Each node as `name sockets:cores:threads=cpus`.
-fn shapes(nodes: &str) -> String {
-    let found = chosen(&format!("{nodes}\n{MAIN}"));
-    let shape = |node: &ClusterNode| {
-        let (sockets, cores) = (node.sockets, node.cores_per_socket);
-        format!(
-            "{} {sockets}:{cores}:{}={}",
-            node.name, node.threads_per_core, node.cpus
-        )
-    };
-    found
-        .cluster
-        .nodes
-        .iter()
-        .map(shape)
-        .collect::<Vec<_>>()
-        .join("; ")
+/// Settings before some partitions.
+fn partitions(settings: &str) -> Config {
+    let text = format!(
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n{settings}\nNodeName=n[1-2] CPUs=4\n\
+         PartitionName=plain Nodes=ALL Default=YES\nPartitionName=whole Nodes=ALL OverSubscribe=EXCLUSIVE\n\
+         PartitionName=sockets Nodes=ALL SelectTypeParameters=CR_Socket\n\
+         PartitionName=memory Nodes=ALL MaxMemPerCPU=1000\n\
+         PartitionName=shared Nodes=ALL OverSubscribe=FORCE:2 MaxMemPerCPU=UNLIMITED\n"
+    );
+    read(&text).unwrap()
 }
 
 #[test]
-fn shapes_of_nodes() {
-    for (nodes, found) in [
-        (
-            "NodeName=a[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2",
-            "a1 2:4:2=16; a2 2:4:2=16",
-        ),
-        (
-            "NodeName=a CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2",
-            "a 2:4:2=8",
-        ),
-        ("NodeName=a Procs=16", "a 16:1:1=16"),
-        (
-            "NodeName=a CPUs=32 CoresPerSocket=8 ThreadsPerCore=2",
-            "a 2:8:2=32",
-        ),
-        (
-            "NodeName=a Boards=2 SocketsPerBoard=2 CoresPerSocket=2",
-            "a 4:2:1=8",
-        ),
-        ("NodeName=a CPUs=7 Sockets=2 CoresPerSocket=4", "a 2:4:1=8"),
-        (
-            "NodeName=DEFAULT Sockets=2\nNodeName=DEFAULT CoresPerSocket=3\nnodename=a\nNODENAME=b SOCKETS=1",
-            "a 2:3:1=6; b 1:3:1=3",
-        ),
-        (
-            "NodeName=a\nNodeName=b State=DOWN\nNodeName=c State=FUTURE\nNodeName=d State=CLOUD",
-            "a 1:1:1=1; d 1:1:1=1",
-        ),
-        (
-            "DownNodes=a2 State=DRAIN Reason=\"a b\"\nDownNodes=a[1,3]\nDownNodes=a4 State=UNKNOWN\nNodeName=a[1-4]",
-            "a4 1:1:1=1",
-        ),
-    ] {
-        assert_eq!(shapes(nodes), found, "{nodes}");
-    }
+fn facts() {
+    hold(include_str!("../facts/conf.txt"), |about, text| {
+        let (first, rest) = text.split_once(" | ").unwrap_or((text, ""));
+        let name = Some(first).filter(|name| *name != "-");
+        match about {
+            "lines" => or_refused(lines_of(text)),
+            "shared" => {
+                let conf = format!("NodeName=a\nPartitionName=p Nodes=a MaxCPUsPerNode=6 {text}\n");
+                let config = read(&conf).unwrap();
+                let found = config.partitions_of("a").into_iter();
+                joined(found.map(|one| format!("{:?} of {:?}", one.forced, one.max_cpus_per_node)))
+            }
+            "enforced" => {
+                let shown = Config::shown(&text.replace('=', " = "), "", "");
+                let both = [read(text), shown].map(|config| {
+                    let config = config.unwrap();
+                    format!("{} {}", config.checks_accounts(), config.checks_qos())
+                });
+                assert_eq!(both[0], both[1], "{text}");
+                both[0].clone()
+            }
+            "cores" => {
+                let mut config = read(&format!("NodeName=a\n{first}\n{MAIN}")).unwrap();
+                config.add_cgroup_conf("cgroup.conf", rest).unwrap();
+                format!("{} {}", config.allows_ecores(), config.constrains_cores())
+            }
+            "sockets" => {
+                let config = read(&format!("{text}\n{MAIN}\n")).unwrap();
+                format!("{} {:?}", config.allows_ecores(), config.socket_kind())
+            }
+            "bind" => default_bind(text),
+            "more" => partitions(rest)
+                .may_give_more(name, SlurmLine::V24_11)
+                .to_string(),
+            "memory" => partitions("").counts_memory(name).to_string(),
+            "shapes" => or_refused(nodes(&format!("{text}\n{MAIN}"), None)),
+            "names" => or_refused(nodes(text, None)),
+            _ => or_refused(nodes(text, about.strip_prefix("names "))),
+        }
+    });
+}
+
+/// The nodes of a partition as `name sockets:cores:threads=cpus`.
+fn nodes(conf: &str, partition: Option<&str>) -> Result<String, ConfError> {
+    let chosen = read(conf)?.choose(partition, SlurmLine::V22_05)?;
+    let shape = |node: &ClusterNode| {
+        let (sockets, cores) = (node.sockets, node.cores_per_socket);
+        let threads = node.threads_per_core;
+        format!("{} {sockets}:{cores}:{threads}={}", node.name, node.cpus)
+    };
+    Ok(joined(chosen.cluster.nodes.iter().map(shape)))
+}
+
+/// The default binding of `PARTITION: NODES`, and who gives it.
+fn default_bind(text: &str) -> String {
+    let config = read(
+        "TaskPluginParam=autobind=threads,cores\n\
+         NodeName=DEFAULT Sockets=2 CoresPerSocket=4\nNodeName=a[1-2] CpuBind=Threads\n\
+         NodeName=b[1-2]\nNodeName=c1 CpuBind=sockets,v\nNodeName=d1 CpuBind=off\n\
+         PartitionName=main Nodes=ALL Default=YES\nPartitionName=ld Nodes=ALL CpuBind=ldoms\n",
+    );
+    let (partition, nodes) = text.split_once(':').unwrap();
+    let partition = Some(partition).filter(|name| *name != "-");
+    let config = config.unwrap();
+    let found = config.default_bind(partition, nodes.split_whitespace());
+    let found = found.unwrap();
+    let default = match found.bind == CpuBind::default() {
+        true => " (default)",
+        false => "",
+    };
+    format!("{}{default} {:?}", found.bind, found.from)
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// The lines of a file, each with its place.
+fn lines_of(text: &str) -> Result<String, ConfError> {
+    let mut files = |name: &str| match name {
+        "more.conf" => Ok("B=2\n".to_string()),
+        "self.conf" => Ok("include self.conf".to_string()),
+        _ => Err("no such file".into()),
+    };
+    let mut all = Vec::new();
+    text::lines("slurm.conf", text, &mut files, &mut |line| {
+        let pairs = line.pairs.iter();
+        let pairs = pairs.map(|(key, value)| format!(" {key}={value}"));
+        let pairs: String = pairs.collect();
+        all.push(format!("{}:{}{pairs}", line.place.file, line.place.line));
+        Ok(())
+    })?;
+    Ok(joined(all.into_iter()))
 }
 
 #[test]
@@ -129,19 +179,7 @@ fn defaults_of_a_release() {
 }
 
 #[test]
-fn what_slurmd_counts_and_what_its_cgroups_have() {
-    let of = |conf: &str, cgroup: &str| {
-        let mut config = read(&format!("NodeName=a\n{conf}\n{MAIN}")).unwrap();
-        config.add_cgroup_conf("cgroup.conf", cgroup).unwrap();
-        (config.allows_ecores(), config.constrains_cores())
-    };
-    let yes = "# cores\nConstrainRAMSpace=yes\nConstrainCores = Yes # here\n";
-    assert_eq!(of("TaskPlugin=task/berth", yes), (false, false));
-    assert_eq!(of("TaskPlugin=task/cgroup,task/berth", yes), (false, true));
-    assert_eq!(of("TaskPlugin=cgroup", "ConstrainCores=no"), (false, false));
-    assert_eq!(of("TaskPlugin=cgroup", ""), (false, false));
-    let both = "SlurmdParameters=l3cache_as_socket,Allow_ECores";
-    assert_eq!(of(both, yes), (true, false));
+fn what_scontrol_shows() {
     let config = "TaskPlugin              = cgroup\nSlurmdParameters        = allow_ecores\n\n\
                   Cgroup Support Configuration:\nConstrainCores          = yes\n";
     let nodes = "NodeName=a1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1 CPUTot=1 State=IDLE\n";
@@ -181,68 +219,6 @@ fn a_running_cluster() {
     );
     assert_eq!(node.specialised, Specialised::Count(1));
     assert!(found.unmodelled.is_empty());
-}
-
-/// Texts, and what is wrong with them.
-const WRONG: &[(&str, &str)] = &[
-    (
-        "\nNodeName=a CPUs=x",
-        "slurm.conf:2: cpus=x is no number from 0 to 65535; write one",
-    ),
-    (
-        "NodeName=a Sockets=9999 CoresPerSocket=9999",
-        "slurm.conf:1: 99980001 CPUs of one node; berth takes 65536 at most",
-    ),
-    (
-        "NodeName=a,a",
-        "slurm.conf:1: the node a stands here a second time",
-    ),
-    (
-        "NodeName=a[1-",
-        "slurm.conf:1: \"a[1-\" is not a host list: write names with commas between, ranges in brackets: n[1-4],m7",
-    ),
-    (
-        "NodeName=a CpuSpecList=0,4",
-        "slurm.conf:1: CpuSpecList=0,4 is no list of CPUs below 1; write one",
-    ),
-    (
-        "NodeName=a CoreSpecCount=1",
-        "slurm.conf:1: CoreSpecCount=1 leaves no core of 1",
-    ),
-    (
-        "PartitionName=a OverSubscribe=x",
-        "slurm.conf:1: OverSubscribe=x is none of NO, YES, FORCE, EXCLUSIVE; write one",
-    ),
-    (
-        "NodeName=a[1-99999999]",
-        "slurm.conf:1: \"a[1-99999999]\" is not a list of at most 65536 hosts with names of 16384 KiB together: give fewer",
-    ),
-];
-
-#[test]
-fn errors_say_where() {
-    for (text, found) in WRONG {
-        assert_eq!(read(text).unwrap_err().to_string(), *found);
-    }
-    let config = read("NodeName=a\nPartitionName=p Nodes=a,b").unwrap();
-    let why = |name| {
-        config
-            .choose(name, SlurmLine::V22_05)
-            .unwrap_err()
-            .to_string()
-    };
-    assert_eq!(
-        why(Some("p")),
-        "slurm.conf:2: Nodes has b, which is neither a node nor a node set here"
-    );
-    assert_eq!(
-        why(Some("q")),
-        "the cluster: there is no partition q; there are: p"
-    );
-    assert_eq!(
-        why(None),
-        "the cluster: no partition has Default=YES; give one with -p: p"
-    );
 }
 
 /// Files of a few megabytes that would take hours or all memory if every list were expanded.
@@ -309,50 +285,33 @@ proptest::proptest! {
     }
 }
 
+/// What scontrol shows means the same as what slurm.conf says.
 #[test]
-fn how_many_jobs_of_a_partition_share_a_core() {
-    for (words, forced) in [
-        ("OverSubscribe=FORCE:1", Some(1)),
-        ("OverSubscribe=Force", Some(4)),
-        ("Shared=FORCE:3", Some(3)),
-        ("OverSubscribe=FORCE:0", None),
-        ("OverSubscribe=YES:2", None),
-        ("", None),
-    ] {
-        let text = format!("NodeName=a\nPartitionName=p Nodes=a MaxCPUsPerNode=6 {words}\n");
-        let config = read(&text).unwrap();
-        let found = config.partitions_of("a");
-        let [one] = found.as_slice() else {
-            panic!("{found:?}");
-        };
-        assert_eq!(
-            (one.forced, one.max_cpus_per_node),
-            (forced, Some(6)),
-            "{words}"
-        );
-    }
+fn shown_partitions_and_binds() {
+    assert!(Config::default().may_give_more(None, SlurmLine::V24_11));
+    let config = "MaxMemPerCPU            = UNLIMITED\nTaskPluginParam = (null type)\n";
+    let nodes = "NodeName=a1 CpuBind=threads CoresPerSocket=4 CPUTot=8 Sockets=2\n\
+                 NodeName=b1 CoresPerSocket=4 CPUTot=8 Sockets=2\n";
+    let parts = "PartitionName=p Nodes=a1,b1 Default=YES CpuBind=cores  OverSubscribe=NO MaxMemPerCPU=500\n\
+                 PartitionName=q Nodes=a1 OverSubscribe=NO MaxMemPerNode=UNLIMITED\n";
+    let shown = Config::shown(config, nodes, parts).unwrap();
+    assert!(shown.may_give_more(None, SlurmLine::V24_11));
+    assert!(!shown.may_give_more(Some("q"), SlurmLine::V24_11));
+    let bind = |name| shown.default_bind(None, [name]).unwrap().bind.to_string();
+    assert_eq!([bind("a1"), bind("b1")], ["threads", "cores"]);
 }
 
+/// More than is ever read.
 #[test]
-fn what_accounting_enforces() {
-    for (words, accounts, qos) in [
-        ("none", false, false),
-        ("0", false, false),
-        ("associations", true, false),
-        ("Limits", true, false),
-        ("2", true, false),
-        ("nojobs", false, false),
-        ("associations,limits,qos", true, true),
-        ("all", true, true),
+fn endless_texts() {
+    for text in [
+        "A=1 ".repeat(300),
+        format!(
+            "A={}",
+            "x".repeat(berth_placement::sets::limits::NODE_LIST + 1)
+        ),
+        "#\n".repeat(text::MOST_BYTES / 2 + 1),
     ] {
-        let text = format!("AccountingStorageEnforce={words}\n");
-        let shown = format!("AccountingStorageEnforce = {words}\n");
-        let both = [read(&text), Config::shown(&shown, "", "")];
-        for config in both.map(Result::unwrap) {
-            let found = (config.checks_accounts(), config.checks_qos());
-            assert_eq!(found, (accounts, qos), "{words}");
-        }
+        assert!(lines_of(&text).is_err(), "{text:.40}");
     }
-    let silent = read("").unwrap();
-    assert!(!silent.checks_accounts() && !silent.checks_qos());
 }

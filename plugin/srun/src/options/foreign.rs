@@ -116,14 +116,4 @@ mod tests {
             assert_eq!(foreign(row.name), Some(row));
         }
     }
-
-    #[test]
-    fn abbreviations() {
-        let name = |text| foreign(text).map(|row| row.name);
-        assert_eq!(name("container-im"), Some("container-image"));
-        assert_eq!(name("container-m"), None);
-        assert_eq!(name("what"), None);
-        assert!(foreign("mpibind").is_some_and(Foreign::binds_tasks));
-        assert!(!foreign("view").is_some_and(Foreign::binds_tasks));
-    }
 }

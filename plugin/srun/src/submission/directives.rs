@@ -152,44 +152,6 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
-        let found = directives(line.as_bytes());
-        let words = found.iter().flat_map(|line| &line.words);
-        words.map(|word| word.text.clone()).collect()
-    }
-
-    #[test]
-    fn words_as_sbatch_reads_them() {
-        for (line, expected) in [
-            ("#SBATCH -n 4 -c 2", &["-n", "4", "-c", "2"][..]),
-            ("#SBATCH\t-n4 # -c2", &["-n4"]),
-            ("#SBATCH -n4#-c2", &["-n4"]),
-            ("#SBATCH --job-name=\"a b\" -n2", &["--job-name=a b", "-n2"]),
-            ("#SBATCH -J 'a\\'b'", &["-J", "a'b"]),
-            ("#SBATCH -J a\\ b -n2", &["-J", "a", "b", "-n2"]),
-            ("#SBATCH '' -n2", &[]),
-            ("# SBATCH -n2", &[]),
-            ("##SBATCH -n2", &[]),
-            ("#SLURM -n2", &["-n2"]),
-            (
-                "#!/bin/sh\n\n  # x\n#SBATCH -n2\ntrue\n#SBATCH -c9",
-                &["-n2"],
-            ),
-            ("#SBATCH -n2\r\n#SBATCH -c3\r", &["-n2", "-c3"]),
-        ] {
-            assert_eq!(words(line), expected, "{line:?}");
-        }
-        assert!(directives(b"#SBATCH hetjob")[0].begins_component);
-        assert!(directives(b"#SBATCH -J 'a")[0].is_unclosed);
-        let found = directives(b"#!/bin/sh\n#SBATCH  -J 'a b' -n2\n");
-        let places: Vec<_> = found[0]
-            .words
-            .iter()
-            .map(|word| word.range.clone())
-            .collect();
-        assert_eq!((found[0].line, places), (2, vec![19..21, 22..27, 28..31]));
-    }
-
     #[test]
     fn texts_that_are_no_batch_scripts() {
         for (text, why) in [

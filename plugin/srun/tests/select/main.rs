@@ -1,9 +1,7 @@
 //! Which nodes and cores slurmctld gives: the model against recorded answers, and rule by rule.
 
-mod cores;
-mod edges;
-mod jobs;
+mod facts;
+#[path = "../../../discover/tests/common/facts.rs"]
+mod lines;
 mod real;
-mod releases;
-mod steps;
 mod world;

@@ -3,26 +3,26 @@
 //! A file's paragraph is a cluster (`conf`, lines of slurm.conf) and what it was asked while nothing ran
 //! (`ask LINE | ANSWER | LINE OF A STEP | ITS ANSWER`); an srun's own step has no line.
 
-use berth_placement::controller::select::SlurmLine;
+use berth_srun::Release;
 
 use crate::world::World;
 
 #[test]
 fn the_model_answers_as_slurmctld_22_05_did() {
-    compare(SlurmLine::V22_05, include_str!("real/22.05.txt"));
+    compare(Release::V22_05, include_str!("real/22.05.txt"));
 }
 
 #[test]
 fn the_model_answers_as_slurmctld_24_11_did() {
-    compare(SlurmLine::V24_11, include_str!("real/24.11.txt"));
+    compare(Release::V24_11, include_str!("real/24.11.txt"));
 }
 
 #[test]
 fn the_model_answers_as_slurmctld_26_05_did() {
-    compare(SlurmLine::V26_05, include_str!("real/26.05.txt"));
+    compare(Release::V26_05, include_str!("real/26.05.txt"));
 }
 
-fn compare(line: SlurmLine, records: &str) {
+fn compare(release: Release, records: &str) {
     let mut differences = Vec::new();
     let mut requested = 0;
     for paragraph in records.split("\n\n") {
@@ -32,7 +32,7 @@ fn compare(line: SlurmLine, records: &str) {
             let mut fields = question.split('|').map(str::trim);
             let mut next = || fields.next().unwrap_or_default();
             let (job, answer, step, step_answer) = (next(), next(), next(), next());
-            let world = World::new(line, conf.iter().copied());
+            let world = World::new(release, conf.iter().copied());
             let mut job = job.to_string();
             let mut ours = world.job(&job);
             if ours != answer && answer.starts_with("granted") {

@@ -3,8 +3,8 @@
 //! `waits`, `refused`, or a gap's name.
 
 use berth_placement::controller::select::{
-    Client, Cluster, CoreSet, JobAnswer, JobGrant, LineOptions, SlurmLine, Specialised, StepAnswer,
-    job, own_step, step_inside,
+    Client, Cluster, CoreSet, JobAnswer, JobGrant, LineOptions, Specialised, StepAnswer, job,
+    own_step, step_inside,
 };
 use berth_srun::conf::Config;
 use berth_srun::options::Command;
@@ -14,6 +14,7 @@ use berth_srun::{Release, line};
 /// A cluster, and what it is asked.
 pub struct World {
     pub cluster: Cluster,
+    release: Release,
 }
 
 /// What is asked: by which command, and with which options.
@@ -24,7 +25,7 @@ pub struct Question {
 
 impl World {
     /// A cluster of idle nodes in one partition; `configuration` are lines of slurm.conf.
-    pub fn new<'a>(line: SlurmLine, configuration: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(release: Release, configuration: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = String::from("PartitionName=DEFAULT Nodes=ALL Default=YES\n");
         text.extend(configuration.into_iter().map(|line| format!("{line}\n")));
         for (word, line) in [
@@ -36,23 +37,50 @@ impl World {
             }
         }
         let config = Config::read("slurm.conf", &text, &mut |name| panic!("{name} is no file"));
-        let chosen = config.unwrap().choose(None, line).unwrap();
+        let chosen = config.unwrap().choose(None, release.modelled()).unwrap();
         assert_eq!(chosen.unmodelled, [""; 0]);
         let cluster = chosen.cluster;
-        Self { cluster }
+        Self { cluster, release }
+    }
+
+    /// Nodes n1, n2, … from `SOCKETSxCORESxTHREADS` and more words of slurm.conf, separated by commas. The settings are
+    /// words of `SelectTypeParameters`, other lines of slurm.conf, or `special=`: cores of the first node without jobs.
+    pub fn of(release: Release, settings: &[&str], nodes: &str) -> Self {
+        let special = settings
+            .iter()
+            .find_map(|word| word.strip_prefix("special="));
+        let settings = settings.iter().filter(|word| !word.starts_with("special="));
+        let mut conf: Vec<_> = settings
+            .map(|word| match word.starts_with("CR_") {
+                true => format!("SelectTypeParameters={word}"),
+                false => (*word).to_string(),
+            })
+            .collect();
+        for (words, at) in nodes.split(", ").zip(1..) {
+            let (shape, more) = words.split_once(' ').unwrap_or((words, ""));
+            let [sockets, cores, threads] = shape.split('x').collect::<Vec<_>>()[..] else {
+                panic!("{shape} is no SOCKETSxCORESxTHREADS");
+            };
+            conf.push(format!(
+                "NodeName=n{at} Sockets={sockets} CoresPerSocket={cores} ThreadsPerCore={threads} {more}"
+            ));
+        }
+        let mut world = Self::new(release, conf.iter().map(String::as_str));
+        if let Some(list) = special {
+            world.cluster.nodes[0].specialised = Specialised::Cores(cores(list).collect());
+        }
+        world
     }
 
     /// Reads a line by the rules of the cluster's release.
     pub fn read(&self, text: &str) -> Result<Question, Refused> {
         let mut words = text.split_whitespace();
         let command = Command::named(words.next().unwrap()).unwrap();
-        let release = match self.cluster.line {
-            SlurmLine::V22_05 => Release::V22_05,
-            SlurmLine::V24_11 => Release::V24_11,
-            SlurmLine::V26_05 => Release::V26_05,
-        };
         let words: Vec<_> = words.collect();
-        let found = selection::read(&line::read(&words, command, Some(release)), release)?;
+        let found = selection::read(
+            &line::read(&words, command, Some(self.release)),
+            self.release,
+        )?;
         assert_eq!(found.unmodelled, [""; 0], "{text}");
         Ok(Question {
             client: selection::client(command),
@@ -60,39 +88,33 @@ impl World {
         })
     }
 
-    /// Cores of the first node that jobs do not get.
-    pub fn special(mut self, list: &str) -> Self {
-        self.cluster.nodes[0].specialised = Specialised::Cores(cores(list).collect());
-        self
+    /// What a job is answered, if its line can be read.
+    pub fn answer(&self, line: &str) -> Option<JobAnswer> {
+        let requested = self.read(line).ok()?;
+        Some(job(&self.cluster, requested.client, &requested.options))
     }
 
     /// What a job gets.
     pub fn job(&self, line: &str) -> String {
-        let Ok(requested) = self.read(line) else {
-            return "refused".to_string();
-        };
-        match job(&self.cluster, requested.client, &requested.options) {
-            JobAnswer::Granted(grant) => {
-                let shown = |node: &berth_placement::controller::select::GrantedNode| {
+        match self.answer(line) {
+            Some(JobAnswer::Granted(grant)) => {
+                let nodes = grant.nodes.iter();
+                let nodes = nodes.map(|node| {
                     let name = &self.cluster.nodes[node.node].name;
                     format!(" {name}={}:{}", shown(&node.cores), node.cpus)
-                };
-                format!(
-                    "granted{}",
-                    grant.nodes.iter().map(shown).collect::<String>()
-                )
+                });
+                format!("granted{}", nodes.collect::<String>())
             }
-            JobAnswer::Waits(_) => "waits".to_string(),
-            JobAnswer::Refused(_) => "refused".to_string(),
-            JobAnswer::NotModelled(gap) => format!("{gap:?}"),
+            Some(JobAnswer::Waits(_)) => "waits".to_string(),
+            Some(JobAnswer::Refused(_)) | None => "refused".to_string(),
+            Some(JobAnswer::NotModelled(gap)) => format!("{gap:?}"),
         }
     }
 
     /// The grant of a job that gets its nodes.
     pub fn grant(&self, line: &str) -> JobGrant {
-        let requested = self.read(line).unwrap();
-        match job(&self.cluster, requested.client, &requested.options) {
-            JobAnswer::Granted(grant) => grant,
+        match self.answer(line) {
+            Some(JobAnswer::Granted(grant)) => grant,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -110,14 +132,12 @@ impl World {
         };
         match answer {
             StepAnswer::Granted(step) => {
-                let shown = |node: &berth_placement::controller::select::StepNode| {
+                let nodes = step.nodes.iter();
+                let nodes = nodes.map(|node| {
                     let name = &self.cluster.nodes[node.node].name;
                     format!(" {name}={}", shown(&node.cores))
-                };
-                format!(
-                    "granted{}",
-                    step.nodes.iter().map(shown).collect::<String>()
-                )
+                });
+                format!("granted{}", nodes.collect::<String>())
             }
             StepAnswer::Waits => "waits".to_string(),
             StepAnswer::Refused(_) => "refused".to_string(),
@@ -127,7 +147,7 @@ impl World {
 }
 
 /// Cores as slurmctld writes them.
-pub fn cores(list: &str) -> impl Iterator<Item = u32> + '_ {
+fn cores(list: &str) -> impl Iterator<Item = u32> + '_ {
     let parts = list.split(',').filter(|part| !part.is_empty());
     parts.flat_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -140,35 +160,5 @@ fn shown(cores: &CoreSet) -> String {
     match cores.to_string() {
         text if text.is_empty() => "-".to_string(),
         text => text,
-    }
-}
-
-/// Nodes n1, n2, … from `SOCKETSxCORESxTHREADS` and more words of slurm.conf, parted by commas.
-pub fn world(line: SlurmLine, select: &str, nodes: &str) -> World {
-    let mut conf = vec![format!("SelectTypeParameters={select}")];
-    for (at, words) in nodes.split(',').enumerate() {
-        let (shape, more) = words.trim().split_once(' ').unwrap_or((words.trim(), ""));
-        let counts: Vec<&str> = shape.split('x').collect();
-        conf.push(format!(
-            "NodeName=n{} Sockets={} CoresPerSocket={} ThreadsPerCore={} {more}",
-            at + 1,
-            counts[0],
-            counts[1],
-            counts[2]
-        ));
-    }
-    World::new(line, conf.iter().map(String::as_str))
-}
-
-/// Nodes with `CR_Core` and Slurm 22.05, from the words that [`world`] takes.
-pub fn core(nodes: &str) -> World {
-    world(SlurmLine::V22_05, "CR_Core", nodes)
-}
-
-/// Each line has the answer beside it.
-#[track_caller]
-pub fn gives(world: &World, cases: &[(&str, &str)]) {
-    for (line, answer) in cases {
-        assert_eq!(world.job(line), *answer, "{line}");
     }
 }

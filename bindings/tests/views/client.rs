@@ -1,23 +1,10 @@
 //! What a client other than srun may send: bits that do not exist, texts without end.
 
-mod common;
-
-use common::{Bytes, Variant, fakes, variants};
+use crate::common::{BATCH, Bytes, LAUNCH, LIMIT, STEP, fakes, launch, variants};
 
 use slurm_sys::views::Change;
-use slurm_sys::{BatchRequest, Error, LaunchRequest, StepRecord};
+use slurm_sys::{BatchRequest, Error, StepRecord};
 use std::ffi::c_void;
-
-const LAUNCH: &str = "launch_tasks_request_msg_t";
-const BATCH: &str = "batch_job_launch_msg_t";
-const STEP: &str = "stepd_step_rec_t";
-/// More than any text has that is read here.
-const LIMIT: usize = 64;
-
-fn launch<'a>(bytes: &mut Bytes, variant: &Variant) -> LaunchRequest<'a> {
-    // SAFETY: the test keeps the record longer than the view.
-    unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
-}
 
 #[test]
 fn bits_that_no_release_or_an_earlier_one_has_are_told() {

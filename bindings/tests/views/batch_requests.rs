@@ -1,16 +1,6 @@
 //! Batch requests of every release, read and changed through the views.
 
-mod common;
-
-use common::{Bytes, Variant, fakes, variants};
-use slurm_sys::BatchRequest;
-
-const BATCH: &str = "batch_job_launch_msg_t";
-
-fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
-    // SAFETY: the test keeps the record longer than the view.
-    unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
-}
+use crate::common::{BATCH, Bytes, batch, fakes, variants};
 
 #[test]
 fn a_batch_request_is_read_and_changed() {

@@ -1,8 +1,6 @@
 //! cgroup.conf as Slurm's own function lists it.
 
-mod common;
-
-use common::fakes;
+use crate::common::fakes;
 use slurm_sys::symbols::{Addresses, Symbols};
 use slurm_sys::{CgroupConf, Error};
 use std::cell::RefCell;

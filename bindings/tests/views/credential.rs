@@ -1,8 +1,6 @@
 //! The credential of every release: shapes, cores, and what does not fit together.
 
-mod common;
-
-use common::{Bytes, Variant, fakes, variants};
+use crate::common::{Bytes, Variant, fakes, variants};
 use slurm_sys::{CoreSpec, Credential, Error, NodeCores};
 use std::ffi::c_void;
 

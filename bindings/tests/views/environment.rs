@@ -1,18 +1,10 @@
 //! The tasks' environment in launch and batch requests, searched and changed through the views.
 
-mod common;
-
-use common::{Bytes, Variant, fakes, variants};
+use crate::common::{BATCH, Bytes, LAUNCH, LIMIT, Variant, batch, fakes, launch, variants};
 use std::ffi::CStr;
 
 use slurm_sys::views::{Change, TaskEnvironment};
-use slurm_sys::{BatchRequest, Error, LaunchRequest, StepRecord};
-
-const LAUNCH: &str = "launch_tasks_request_msg_t";
-const BATCH: &str = "batch_job_launch_msg_t";
-
-/// More than any text here has.
-const LIMIT: usize = 64;
+use slurm_sys::{Error, StepRecord};
 
 fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
     Change {
@@ -22,16 +14,6 @@ fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
         set,
         reserve: &[],
     }
-}
-
-fn launch<'a>(bytes: &mut Bytes, variant: &Variant) -> LaunchRequest<'a> {
-    // SAFETY: the test keeps the record longer than the view.
-    unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
-}
-
-fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
-    // SAFETY: the test keeps the record longer than the view.
-    unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
 }
 
 #[test]

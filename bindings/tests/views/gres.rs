@@ -1,8 +1,6 @@
 //! The generic resources in every release's credential: which devices, and what makes no sense.
 
-mod common;
-
-use common::{Bytes, Variant, fakes, variants};
+use crate::common::{Bytes, Variant, fakes, variants};
 use slurm_sys::{Credential, Error, Gres, GresDevices};
 use std::ffi::c_void;
 
