@@ -1,19 +1,8 @@
 //! Loops that read their input line by line (`while read`), and the commands in them that read it too.
 
-use super::script::Reader;
+use super::script::{LoopInput, Reader};
 use super::variables::assigned;
 use crate::shell::Simple;
-
-/// The loop whose input is read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum LoopInput {
-    #[default]
-    None,
-    /// The body of this many loops begins next.
-    Begins(usize),
-    /// Its body is this block.
-    Body(usize),
-}
 
 impl Reader<'_> {
     /// Notes a command; whether it reads the input of the loop around it. The shell gives one in the background none.

@@ -21,8 +21,6 @@ mod steps;
 mod texts;
 mod variables;
 
-use std::ops::Range;
-
 use berth_srun::{Release, submission};
 
 use crate::args::SiteNodes;
@@ -167,8 +165,7 @@ fn of_script(script: &Script, around: &Surroundings<'_>, starts: bool) -> Vec<Fi
 /// A script that sbatch does not submit. Other texts may be parts of one.
 fn refused_script(script: &Script, around: &Surroundings<'_>) -> Option<Finding> {
     let text = script.file_text.as_ref().unwrap_or(&script.text);
-    let start = text.len() - text.trim_ascii_start().len();
-    let has_program = text.get(start..)?.starts_with(b"#!");
+    let has_program = text.trim_ascii_start().starts_with(b"#!");
     let has_directives = script
         .job
         .as_ref()
@@ -179,35 +176,10 @@ fn refused_script(script: &Script, around: &Surroundings<'_>) -> Option<Finding>
         Role::Part | Role::InTasks => false,
     };
     let why = submission::refused_script(text).filter(|_| is_script)?;
-    let text_of = |range: Range<usize>| String::from_utf8_lossy(&text[range]).into_owned();
-    let ends = |from: usize| {
-        text.iter()
-            .skip(from)
-            .position(|byte| *byte == b'\n')
-            .map(|at| from + at)
-    };
-    let repair = match (start, ends(0)) {
-        (0, _) if why == submission::DOS_LINES => {
-            let places = text
-                .windows(2)
-                .enumerate()
-                .filter(|(_, two)| *two == b"\r\n");
-            let edit = |(at, _)| replaced(at..at + 1, "");
-            Some(places.flat_map(edit).collect())
-        }
-        // The lines stay as many: the blank one goes where the first one was.
-        (1.., Some(end)) if has_program && end < start => {
-            let first = start..ends(start).unwrap_or(text.len());
-            Some(
-                [
-                    replaced(0..end, text_of(first.clone())),
-                    replaced(first, ""),
-                ]
-                .concat(),
-            )
-        }
-        _ => None,
-    };
+    let places = text.windows(2).enumerate();
+    let places = places.filter(|(_, two)| *two == b"\r\n");
+    let edits = places.flat_map(|(at, _)| replaced(at..at + 1, ""));
+    let repair = (why == submission::DOS_LINES).then(|| edits.collect());
     let finding = Finding::warning(
         1,
         "refused-script",

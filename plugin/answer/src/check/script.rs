@@ -12,7 +12,6 @@ use berth_srun::options::Command as Program;
 
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, System, certain};
-use super::loop_input::LoopInput;
 use super::place::Surroundings;
 use super::variables::{Variable, Variables, assigned, set_by, words_of};
 use crate::lines::base;
@@ -97,6 +96,17 @@ pub(crate) fn is_launcher(word: &str) -> bool {
 /// Reads a script or a line.
 pub(crate) fn script(text: &[u8], around: &Surroundings<'_>) -> Script {
     Reader::new(text, around, 0).read()
+}
+
+/// The loop whose input is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum LoopInput {
+    #[default]
+    None,
+    /// The body of this many loops begins next.
+    Begins(usize),
+    /// Its body is this block.
+    Body(usize),
 }
 
 pub(super) struct Reader<'a> {

@@ -71,7 +71,13 @@ impl Question {
                 || !["cr_core", "cr_cpu"].iter().any(|one| select.contains(one));
         }
         let config = self.known_config();
-        let variable = |name: &str| self.variable(name);
+        // Those that a script sets stand with its options alone.
+        let given = |name: &str| {
+            let mut options = self.srun.options().iter();
+            let given = options.rfind(|one| one.variable.as_deref() == Some(name));
+            given?.value.clone()
+        };
+        let variable = |name: &str| given(name).or_else(|| self.variable(name));
         self.gives_whole_nodes()
             || config.is_some_and(|config| words.may_get_more(config, variable))
     }
