@@ -47,6 +47,8 @@ struct Entered {
     set: Vec<String>,
     /// The variables that are unknown in it alone, with what they were before.
     before: Vec<(String, Option<Variable>)>,
+    /// The variables that hold behind it, if it runs in a shell of its own.
+    outer: Option<Variables>,
 }
 
 impl Blocks {
@@ -83,6 +85,7 @@ impl Blocks {
             match runs {
                 Runs::Again => self.set_in_loop(block, name),
                 Runs::Called => _ = self.of_functions.insert(name.into()),
+                Runs::Apart => return,
                 Runs::Once => {}
             }
             block = around;
@@ -97,6 +100,11 @@ impl Blocks {
             at = self.blocks.get(at).map_or(0, |one| one.around);
         }
         while let Some(left) = self.around.pop_if(|last| last.block != at) {
+            // What a shell of its own sets ends with it.
+            if let Some(outer) = left.outer {
+                *variables = outer;
+                continue;
+            }
             for (name, before) in left.before {
                 match before {
                     Some(before) => variables.insert(name, before),
@@ -109,6 +117,8 @@ impl Blocks {
         }
         for block in entered.into_iter().rev() {
             let one = self.blocks.get(block);
+            let is_apart = one.is_some_and(|one| one.runs == Runs::Apart);
+            let outer = is_apart.then(|| variables.clone());
             let unknown = match one.map(|one| one.runs) {
                 Some(Runs::Called) => Some(&self.set_again),
                 _ => self.of_loops.get(&block),
@@ -124,6 +134,7 @@ impl Blocks {
                 block,
                 set: variable.into_iter().collect(),
                 before,
+                outer,
             });
         }
     }

@@ -233,6 +233,10 @@ impl<'a> Reader<'a> {
             for (name, _, _) in set {
                 let variable = self.variables.get_mut(name);
                 variable.into_iter().for_each(|one| one.end = None);
+                // What a shell of its own sets may be meant for the commands with it there.
+                if simple.is_piped || simple.in_background {
+                    self.variables.insert(name.into(), Variable::unknown(name));
+                }
             }
             return;
         };

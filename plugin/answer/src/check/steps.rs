@@ -21,16 +21,22 @@ pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Plann
     if let Some(job) = &mut step.job
         && let Some(line) = &job.submits
     {
-        let steps = steps(line, question, on, world);
+        let (steps, beside) = steps(line, question, on, world);
         job.take_steps(steps, question);
+        step.notes.extend(note(&beside));
     }
     Ok(step)
 }
 
-/// The steps of the script that a line of sbatch submits.
-fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<JobStep> {
+/// The steps of the script that a line of sbatch submits, and the lines of those that start beside others.
+fn steps(
+    line: &str,
+    question: &Question,
+    on: &Node,
+    world: &dyn World,
+) -> (Vec<JobStep>, Vec<usize>) {
     let Some(place) = Place::of(question, on, world) else {
-        return Vec::new();
+        return Default::default();
     };
     let release = question.srun.release;
     let mut around = Surroundings::of(line.as_bytes(), Some(place), release, world);
@@ -40,9 +46,40 @@ fn steps(line: &str, question: &Question, on: &Node, world: &dyn World) -> Vec<J
     }
     around.passed = passed_on(question);
     let mut found = Vec::new();
-    add(&script(line.as_bytes(), &around), &around, &mut found);
+    let read = script(line.as_bytes(), &around);
+    add(&read, &around, &mut found);
     found.sort_by_key(|step| step.line);
-    found
+    let all = read.all_scripts();
+    let beside = all.iter().flat_map(|script| beside_others(script));
+    (found, beside.collect())
+}
+
+/// The lines of steps that start while another one may still hold CPUs of the job.
+fn beside_others(script: &Script) -> impl Iterator<Item = usize> + '_ {
+    let holds = |one: &Command| one.kind == Kind::Srun && one.option("overlap").is_none();
+    let all = script.commands.iter().enumerate();
+    let beside = all.filter(move |(at, one)| {
+        let mut before = script.commands.iter().take(*at);
+        let runs =
+            |other: &Command| holds(other) && other.in_background && other.waits == one.waits;
+        holds(one) && (before.any(runs) || one.in_background && one.loops > 0)
+    });
+    beside.map(|(_, one)| one.number)
+}
+
+fn note(lines: &[usize]) -> Option<String> {
+    let mut lines: Vec<_> = lines.iter().map(usize::to_string).collect();
+    lines.dedup();
+    let what = match lines.len() {
+        0 => return None,
+        1 => "line",
+        _ => "lines",
+    };
+    Some(format!(
+        "{what} {}: planned as if no other step of the job were running; beside others a step gets CPUs that they \
+         leave, or waits",
+        lines.join(", ")
+    ))
 }
 
 fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<JobStep>) {

@@ -95,9 +95,15 @@ impl Reader<'_> {
                 };
             }
         }
+        let known = self.found.unread.len();
         self.texts += 1;
         self.commands(&found);
         self.texts -= 1;
+        if at.is_none() {
+            let start = around.words.first().map_or(0, |word| word.range.start);
+            let unread = self.found.unread.iter_mut().skip(known);
+            unread.for_each(|(place, _)| *place = start);
+        }
     }
 
     /// The substitutions in the words of a command; and whether it may start tasks that were not read.

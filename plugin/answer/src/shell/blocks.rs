@@ -18,6 +18,8 @@ pub enum Runs {
     /// Once, where they stand.
     #[default]
     Once,
+    /// Once, in a shell of their own.
+    Apart,
     /// Several times: a loop's body.
     Again,
     /// Where somebody calls them: a function's body.
@@ -94,6 +96,7 @@ impl OpenBlocks {
         let runs = match open {
             Open::Loop => Runs::Again,
             _ if std::mem::take(&mut self.is_function) => Runs::Called,
+            Open::Group => Runs::Apart,
             _ => Runs::Once,
         };
         let variable = self.variable.take().filter(|_| open == Open::Loop);
