@@ -21,7 +21,7 @@ fn every_field_is_read_where_the_release_has_it() {
     });
 }
 
-/// What an accessor gives of a record with some fields.
+/// An accessor's answer for a record with these fields.
 fn answer(variant: &Variant, fields: &str, accessor: &str) -> Value {
     let mut words = fields.split(' ');
     let record = words.next().unwrap_or_default();

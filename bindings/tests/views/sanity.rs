@@ -159,7 +159,7 @@ fn sound_launch<'v>(variant: &'v Variant, lists: &[u64; 2], cred: *const c_void)
     bytes
 }
 
-/// What the check says of a request that `change` changed.
+/// The answer of the sanity check to a request with one change.
 fn check_launch(
     variant: &Variant,
     node: &str,
@@ -180,7 +180,7 @@ fn check_launch(
         unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap();
     let text = |why: Doubt| why.to_string();
     let result = launch_is_sane(&request, node_id, node).map_err(text);
-    // What is not a wild pointer is found either way.
+    // Both checks find every fault but a wild pointer.
     if !matches!(&result, Err(text) if text.contains("where no") && !text.contains(" at 0x0,")) {
         assert_eq!(
             launch_is_still_sane(&request, node_id, node).map_err(text),

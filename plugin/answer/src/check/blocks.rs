@@ -100,7 +100,7 @@ impl Blocks {
             at = self.blocks.get(at).map_or(0, |one| one.around);
         }
         while let Some(left) = self.around.pop_if(|last| last.block != at) {
-            // What a shell of its own sets ends with it.
+            // Variables that a subshell sets end with the subshell.
             if let Some(outer) = left.outer {
                 *variables = outer;
                 continue;

@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
             for (name, _, _) in set {
                 let variable = self.variables.get_mut(name);
                 variable.into_iter().for_each(|one| one.end = None);
-                // What a shell of its own sets may be meant for the commands with it there.
+                // A pipe and the background are subshells: whether a later command has the value is unknown.
                 if simple.is_piped || simple.in_background {
                     self.variables.insert(name.into(), Variable::unknown(name));
                 }

@@ -37,7 +37,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
         return Some(finding);
     };
     let Some(given) = case.command.option(option) else {
-        // What the job has passed on is the job's fault.
+        // A wrong value that the step has from its job is named at the job.
         return case.job_option(option).is_none().then_some(finding);
     };
     let finding = case.on_line_of(given.words.start, finding);

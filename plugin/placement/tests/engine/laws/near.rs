@@ -93,7 +93,7 @@ pub fn with_options(random: &mut Random, tree: &Tree) -> Ask {
     ask
 }
 
-/// What is near is said, and a strict request gets it or is refused.
+/// The plan names each task's near cores; a strict request gets them or is refused.
 pub fn said(case: &Case) -> Verdict {
     let request = &case.ask.request;
     let usable = case.owned.cpus.difference(&request.reserved);
