@@ -17,3 +17,15 @@ pub(crate) fn forget(request: &mut Request, fixes: Fixes, launch: &LaunchRequest
     }
     came_back
 }
+
+#[cfg(test)]
+mod tests {
+    use super::inherited::{CPU_BIND, MEM, MEM_BIND};
+    use crate::step::names;
+
+    #[test]
+    fn the_variables_are_those_that_berth_writes() {
+        let written = [names::CPU_BIND, names::MEM, names::MEM_BIND];
+        assert_eq!([CPU_BIND, MEM, MEM_BIND], written);
+    }
+}
