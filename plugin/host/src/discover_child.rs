@@ -15,15 +15,16 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use thiserror::Error;
 
-use crate::spawn::{self, Child};
+use crate::spawn;
 use crate::trust::{self, TrustError};
 
 /// Time that discovery gets. It takes milliseconds, or seconds on the largest hosts.
 pub const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Time that discovery gets while slurmd's start waits for it: with [`AFTER_KILL`] 2 s.
+/// Time that slurmd's start waits for it; then it goes on in the background.
 pub const LIMIT_AT_START: Duration = Duration::from_millis(1500);
 
 /// Time that a killed child gets to disappear; a child that is stuck in the kernel never does.
@@ -100,52 +101,105 @@ enum End {
     Status(WaitStatus),
     /// Somebody else waited for it, or SIGCHLD is ignored: only the file shows the result.
     Unknown,
-    TimedOut,
 }
 
-/// Runs `COMMAND discover --output OUTPUT` and waits at most `limit` for it.
-///
-/// The child has a clean environment (`PATH`, `HWLOC_…`), no input, default
-/// signals and a process group of its own, which is killed when time is up. Only
-/// this child is waited for. The machine file's directory must be there.
-///
-/// # Errors
-/// [`ChildError`]; each text names what to do.
-pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildError> {
-    check(command)?;
-    let before = stamp(output);
-    let arguments = [
-        OsStr::new("discover"),
-        OsStr::new("--output"),
-        output.as_os_str(),
-    ];
-    let child = spawn::spawn(command, &arguments).map_err(|why| ChildError::Start {
-        command: command.into(),
-        why,
-    })?;
-    let mut printed = Vec::new();
-    let end = wait(child, limit, &mut printed);
-    let first_line = first_line(&printed);
-    let command = command.into();
-    match end {
-        End::TimedOut => Err(ChildError::TimedOut {
-            command,
-            limit,
-            first_line,
-        }),
-        End::Status(status) if !matches!(status, WaitStatus::Exited(_, 0)) => {
-            Err(ChildError::Failed {
-                command,
-                ended: in_words(status),
-                first_line,
-            })
-        }
-        _ if stamp(output).is_none_or(|after| Some(after) == before) => Err(ChildError::NoFile {
-            command,
+/// A discovery that was started. Where the holder drops it, it goes on, and writes its file in its own time.
+#[derive(Debug)]
+pub struct Discovery {
+    command: PathBuf,
+    output: PathBuf,
+    /// The file as it was before.
+    before: Option<(u64, i64, i64)>,
+    pid: Pid,
+    stderr: Option<File>,
+    printed: Vec<u8>,
+}
+
+impl Discovery {
+    /// Starts `COMMAND discover --output OUTPUT`.
+    ///
+    /// The child has a clean environment (`PATH`, `HWLOC_…`), no input, default
+    /// signals and a process group of its own. The machine file's directory must be there.
+    ///
+    /// # Errors
+    /// [`ChildError`]; each text names what to do.
+    pub fn start(command: &Path, output: &Path) -> Result<Self, ChildError> {
+        check(command)?;
+        let before = stamp(output);
+        let arguments = [
+            OsStr::new("discover"),
+            OsStr::new("--output"),
+            output.as_os_str(),
+        ];
+        let child = spawn::spawn(command, &arguments).map_err(|why| ChildError::Start {
+            command: command.into(),
+            why,
+        })?;
+        Ok(Self {
+            command: command.into(),
             output: output.into(),
-            first_line,
-        }),
-        _ => Ok(()),
+            before,
+            pid: child.pid,
+            stderr: Some(File::from(child.stderr)),
+            printed: Vec::new(),
+        })
+    }
+
+    /// How it ended, or nothing if it still runs after this time. Only this child is waited for.
+    pub fn wait(&mut self, limit: Duration) -> Option<Result<(), ChildError>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(end) = ended(self.pid) {
+                drain(&mut self.stderr, &mut self.printed);
+                return Some(self.judge(end));
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            listen(&mut self.stderr, &mut self.printed, LOOK_EVERY);
+        }
+    }
+
+    /// Waits at most this time, and then kills it with all that it has started.
+    ///
+    /// # Errors
+    /// [`ChildError`]; each text names what to do.
+    pub fn finish(mut self, limit: Duration) -> Result<(), ChildError> {
+        if let Some(result) = self.wait(limit) {
+            return result;
+        }
+        // Nobody has waited for it yet, so the number still belongs to this child and its group.
+        let _ = killpg(self.pid, Signal::SIGKILL);
+        // Its end by the signal is no result.
+        let _ = self.wait(AFTER_KILL);
+        drain(&mut self.stderr, &mut self.printed);
+        Err(ChildError::TimedOut {
+            first_line: first_line(&self.printed),
+            command: self.command,
+            limit,
+        })
+    }
+
+    fn judge(&self, end: End) -> Result<(), ChildError> {
+        let command = self.command.clone();
+        let first_line = first_line(&self.printed);
+        match end {
+            End::Status(status) if !matches!(status, WaitStatus::Exited(_, 0)) => {
+                Err(ChildError::Failed {
+                    command,
+                    ended: in_words(status),
+                    first_line,
+                })
+            }
+            _ if stamp(&self.output).is_none_or(|after| Some(after) == self.before) => {
+                Err(ChildError::NoFile {
+                    command,
+                    output: self.output.clone(),
+                    first_line,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -172,32 +226,8 @@ fn stamp(output: &Path) -> Option<(u64, i64, i64)> {
     Some((found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
-fn wait(child: Child, limit: Duration, printed: &mut Vec<u8>) -> End {
-    let deadline = Instant::now() + limit;
-    let pid = child.pid;
-    let mut stderr = Some(File::from(child.stderr));
-    loop {
-        if let Some(end) = ended(pid) {
-            drain(&mut stderr, printed);
-            return end;
-        }
-        if Instant::now() >= deadline {
-            break;
-        }
-        listen(&mut stderr, printed, LOOK_EVERY);
-    }
-    // Nobody has waited for it yet, so the number still belongs to this child and its group.
-    let _ = killpg(pid, Signal::SIGKILL);
-    let deadline = Instant::now() + AFTER_KILL;
-    while ended(pid).is_none() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
-    drain(&mut stderr, printed);
-    End::TimedOut
-}
-
 /// Looks, without waiting, whether this very child has ended; then it is reaped.
-fn ended(pid: nix::unistd::Pid) -> Option<End> {
+fn ended(pid: Pid) -> Option<End> {
     match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
         Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => None,
         Ok(status) => Some(End::Status(status)),

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use berth_host::discover_child::{self, ChildError};
+use berth_host::discover_child::{ChildError, Discovery};
 use nix::sys::signal::{SigSet, Signal};
 use tempfile::TempDir;
 
@@ -52,8 +52,12 @@ impl Stage {
     }
 
     fn run(&self, body: &str, limit: Duration) -> Result<(), ChildError> {
-        discover_child::run(&self.script(body), &self.output(), limit)
+        run(&self.script(body), &self.output(), limit)
     }
+}
+
+fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildError> {
+    Discovery::start(command, output)?.finish(limit)
 }
 
 fn lines_of(path: &Path) -> Vec<String> {
@@ -119,7 +123,7 @@ fn told_with_signals_blocked(stage: &Stage, script: &Path) -> Vec<String> {
     blocked.add(Signal::SIGTERM);
     blocked.add(Signal::SIGCHLD);
     blocked.thread_block().unwrap();
-    let ran = discover_child::run(script, &stage.output(), LONG);
+    let ran = run(script, &stage.output(), LONG);
     blocked.thread_unblock().unwrap();
     ran.unwrap();
     lines_of(&stage.output())
@@ -146,6 +150,17 @@ fn one_that_takes_too_long_is_killed_with_all_it_started() {
     }
     let sleeper = &lines_of(&stage.output())[0];
     assert!(is_gone(sleeper), "process {sleeper} still runs");
+}
+
+#[test]
+fn one_that_is_not_waited_for_goes_on() {
+    let stage = Stage::new();
+    let script = stage.script("sleep 1; echo done > \"$3\"");
+    let mut discovery = Discovery::start(&script, &stage.output()).unwrap();
+    assert!(discovery.wait(Duration::from_millis(100)).is_none());
+    assert!(!stage.output().exists());
+    discovery.finish(LONG).unwrap();
+    assert_eq!(lines_of(&stage.output()), ["done"]);
 }
 
 /// Killed processes of a dead parent disappear when init gets to them.
@@ -217,7 +232,7 @@ fn only_its_own_child_is_waited_for() {
 #[test]
 fn commands_that_cannot_or_must_not_run_are_told_apart() {
     let stage = Stage::new();
-    let missing = discover_child::run(Path::new("/no/berth"), &stage.output(), LONG);
+    let missing = run(Path::new("/no/berth"), &stage.output(), LONG);
     let told = missing.unwrap_err().to_string();
     assert!(
         told.contains("is not there") && told.contains("command="),
@@ -226,11 +241,11 @@ fn commands_that_cannot_or_must_not_run_are_told_apart() {
 
     let script = stage.script("echo > \"$3\"");
     fs::set_permissions(&script, Permissions::from_mode(0o644)).unwrap();
-    let why = discover_child::run(&script, &stage.output(), LONG).unwrap_err();
+    let why = run(&script, &stage.output(), LONG).unwrap_err();
     assert!(matches!(why, ChildError::Start { .. }), "{why}");
 
     fs::set_permissions(&script, Permissions::from_mode(0o777)).unwrap();
-    let why = discover_child::run(&script, &stage.output(), LONG).unwrap_err();
+    let why = run(&script, &stage.output(), LONG).unwrap_err();
     assert!(why.to_string().contains("must not be run"), "{why}");
     assert!(!stage.output().exists(), "it was run");
 }
@@ -242,10 +257,10 @@ fn nobody_else_can_exchange_the_command() {
     fs::create_dir(&folder).unwrap();
     let command = folder.join("berth");
     fs::copy(stage.script("echo > \"$3\""), &command).unwrap();
-    let run = || discover_child::run(&command, &stage.output(), LONG);
-    run().unwrap();
+    let tried = || run(&command, &stage.output(), LONG);
+    tried().unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-    let told = run().unwrap_err();
+    let told = tried().unwrap_err();
     assert!(matches!(told, ChildError::Untrusted(_)), "{told}");
     let folder = folder.display().to_string();
     assert!(told.to_string().contains(&folder), "{told}");

@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use berth_host::discover_child::{self, ChildError};
+use berth_host::discover_child::{ChildError, Discovery};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 #[test]
@@ -19,7 +19,7 @@ fn the_file_decides_where_the_status_is_lost() {
     let run = |body: &str| {
         fs::write(&script, format!("#!/bin/sh\n{body}\n")).unwrap();
         fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
-        discover_child::run(&script, &output, limit)
+        Discovery::start(&script, &output)?.finish(limit)
     };
     let lost = run("exit 3").unwrap_err();
     assert!(matches!(lost, ChildError::NoFile { .. }), "{lost}");

@@ -3,11 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use berth_host::command_path::default_command;
-use berth_host::discover_child::{DEFAULT_LIMIT, LIMIT_AT_START};
-use berth_host::{MachineFile, OnlineCpus, discover_child};
+use berth_host::discover_child::{DEFAULT_LIMIT, Discovery, LIMIT_AT_START};
+use berth_host::{MachineFile, OnlineCpus};
 use berth_placement::Machine;
 use slurm_sys::process::own_path;
 
@@ -26,8 +25,14 @@ struct Known {
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 /// Whether the last try failed.
 static FAILED: AtomicBool = AtomicBool::new(false);
-/// Whether it failed because slurmd's start did not wait any longer; it is tried again in the background.
+/// Whether slurmd's start did not wait for its end, which nobody has looked for yet.
 static UNFINISHED: AtomicBool = AtomicBool::new(false);
+/// That discovery. slurmstepd sees its file as soon as it is written.
+static IN_BACKGROUND: Mutex<Option<Discovery>> = Mutex::new(None);
+
+fn in_background() -> MutexGuard<'static, Option<Discovery>> {
+    IN_BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn known() -> MutexGuard<'static, Option<Known>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -97,11 +102,28 @@ pub(crate) fn is_outdated() -> bool {
     matches!(state(), MachineState::Outdated(_))
 }
 
-/// Discovers the machine while the caller waits. slurmd's start waits at most 2 s.
+/// Discovers the machine while slurmd's start waits for it, at most 1.5 s. What takes longer goes on in the background.
 pub(crate) fn at_start(node_name: &str) {
-    let began = Instant::now();
-    if !within(node_name, LIMIT_AT_START) {
-        UNFINISHED.store(began.elapsed() >= LIMIT_AT_START, Ordering::Relaxed);
+    let mut discovery = match start(node_name) {
+        Ok(discovery) => discovery,
+        Err(why) => return failed(&why),
+    };
+    match discovery.wait(LIMIT_AT_START) {
+        Some(ended) => {
+            let ended = ended.map_err(|why| why.to_string());
+            accept(ended.and_then(|()| node::machine_file(node_name)));
+        }
+        None => {
+            log::warn!(
+                "the discovery of the machine takes more than {} s and goes on in the background; {}; \
+                 try `berth discover` by hand, and see whether lstopo hangs too",
+                LIMIT_AT_START.as_secs_f32(),
+                instead()
+            );
+            *in_background() = Some(discovery);
+            FAILED.store(true, Ordering::Relaxed);
+            UNFINISHED.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -116,7 +138,15 @@ pub(crate) fn again(node_name: &str) {
              then plans launches on the machine as it was"
         );
     }
-    if within(node_name, DEFAULT_LIMIT) {
+    let since_start = in_background().take();
+    // slurmd may have become another process since, whose child it is not: then its end is not known.
+    let is_found = since_start.is_some_and(|running| running.finish(DEFAULT_LIMIT).is_ok());
+    let ended = match is_found {
+        true => Ok(()),
+        false => start(node_name)
+            .and_then(|running| running.finish(DEFAULT_LIMIT).map_err(|why| why.to_string())),
+    };
+    if accept(ended.and_then(|()| node::machine_file(node_name))) {
         log::info!(
             "the machine was discovered again: CPUs {} are online",
             online_then().unwrap_or_default()
@@ -124,11 +154,20 @@ pub(crate) fn again(node_name: &str) {
     }
 }
 
-/// Whether the machine was found. If not, the one that was known before stays; the log has each reason once.
-fn within(node_name: &str, limit: Duration) -> bool {
-    let found = find(node_name, limit);
-    FAILED.store(found.is_err(), Ordering::Relaxed);
-    UNFINISHED.store(false, Ordering::Relaxed);
+fn start(node_name: &str) -> Result<Discovery, String> {
+    // From now on it has been tried.
+    known().get_or_insert_default();
+    let dir = node::state_dir(node_name)?;
+    dir.prepare().map_err(|why| why.to_string())?;
+    let command = match &settings::current().command {
+        Some(command) => command.clone(),
+        None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
+    };
+    Discovery::start(&command, dir.machine_path()).map_err(|why| why.to_string())
+}
+
+/// Whether the machine was found. If not, the one that was known before stays.
+fn accept(found: Result<MachineFile, String>) -> bool {
     match found {
         Ok(file) => {
             let pretended = node::is_pretended();
@@ -141,29 +180,30 @@ fn within(node_name: &str, limit: Duration) -> bool {
             let online = file.this_system.then_some(file.proof.online);
             let machine = Some(Arc::new(file.machine));
             *known() = Some(Known { machine, online });
+            FAILED.store(false, Ordering::Relaxed);
+            UNFINISHED.store(false, Ordering::Relaxed);
             true
         }
         Err(why) => {
-            let instead = match known().get_or_insert_default().machine {
-                Some(_) => "berth uses the machine as it was found before",
-                None => "berth uses slurmd's own map, and does not know the NUMA nodes",
-            };
-            let why = format!("{why}; {instead}");
-            if complaints::set(About::Machine, Some(why.clone()), Vec::new()) {
-                log::error!("{why}");
-            }
+            failed(&why);
             false
         }
     }
 }
 
-fn find(node_name: &str, limit: Duration) -> Result<MachineFile, String> {
-    let dir = node::state_dir(node_name)?;
-    dir.prepare().map_err(|why| why.to_string())?;
-    let command = match &settings::current().command {
-        Some(command) => command.clone(),
-        None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
-    };
-    discover_child::run(&command, dir.machine_path(), limit).map_err(|why| why.to_string())?;
-    node::machine_file(node_name)
+/// The log has each reason once.
+fn failed(why: &str) {
+    let why = format!("{why}; {}", instead());
+    if complaints::set(About::Machine, Some(why.clone()), Vec::new()) {
+        log::error!("{why}");
+    }
+    FAILED.store(true, Ordering::Relaxed);
+    UNFINISHED.store(false, Ordering::Relaxed);
+}
+
+fn instead() -> &'static str {
+    match machine() {
+        Some(_) => "berth uses the machine as it was found before",
+        None => "berth uses slurmd's own map, and does not know the NUMA nodes",
+    }
 }

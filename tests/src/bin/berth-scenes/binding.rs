@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use berth_tests::Cluster;
 
-use crate::tools::{all_cpus, in_allocation, lists, me, tasks, whole_node};
+use crate::tools::{all_cpus, in_allocation, lists, me, tasks, wait_for_machine_file, whole_node};
 use crate::{Outcome, berth};
 
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
@@ -156,6 +156,7 @@ pub fn without_task_plugin() -> Outcome {
             .task_plugin(beside)
             .plugstack(Some(""))
             .up();
+        wait_for_machine_file(&cluster);
         for (request, cpus) in [
             ("-n2 --binding=linear:3", &["0-5", "8-13"][..]),
             ("-n1 --binding=striding:2:4:0,1", &["2-3,10-11"]),

@@ -127,5 +127,7 @@ fn main() -> ExitCode {
 
 /// A cluster with berth as it comes.
 fn berth() -> Cluster {
-    Cluster::builder().plugstack(Some("")).up()
+    let cluster = Cluster::builder().plugstack(Some("")).up();
+    tools::wait_for_machine(&cluster);
+    cluster
 }

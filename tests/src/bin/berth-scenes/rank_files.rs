@@ -73,22 +73,7 @@ fn planned(cluster: &Cluster) {
     assert_eq!(ranks(&printed), plan, "{printed}");
 }
 
-/// Rank files name the machine's objects. On a slow emulator slurmd may go on without its machine file, which a launch
-/// then asks for.
-fn wait_for_machine_file(cluster: &Cluster) {
-    let nodes = cluster.folder().join("run/berth");
-    cluster.wait_for("the machine file", || {
-        let mut files = fs::read_dir(&nodes).ok()?.flatten();
-        let is_there = files.any(|node| node.path().join("machine.json").exists());
-        if !is_there {
-            cluster.run("srun", &["true"]).expect_ok();
-        }
-        is_there.then_some(())
-    });
-}
-
 fn on(cluster: &Cluster) {
-    wait_for_machine_file(cluster);
     let four = ["0-3", "4-7", "8-11", "12-15"];
     bound(
         cluster,
