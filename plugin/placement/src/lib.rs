@@ -24,7 +24,7 @@ pub mod topology;
 pub use answer::cores::Chosen;
 pub use answer::cpuset::{ChosenSet, CpusetNote, CpusetRefusal, Rejected, SetFrom, SetMemory};
 pub use answer::decision::{Decision, LevelFrom, Rule, SharedOut, Unit};
-pub use answer::device_order::{DeviceNote, DeviceOrder};
+pub use answer::device_order::{DeviceNote, DeviceOrder, DeviceRun};
 pub use answer::device_variables::DeviceVariables;
 pub use answer::near::{Distance, NearNote, NearRefusal, Nearby};
 pub use answer::note::{MemoryNote, Note};

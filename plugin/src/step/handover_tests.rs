@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use berth_placement::request::cpuset::Choice;
 use berth_placement::{
-    Allocation, Confine, CoreIdx, CpuBind, CpusetRequest, Mode, Request, StepCpuset,
+    Allocation, Confine, CoreIdx, CpuBind, CpusetRequest, DeviceRun, Gres, Mode, Request,
+    StepCpuset,
 };
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
@@ -49,12 +50,28 @@ fn memory() -> impl Strategy<Value = MemBind> {
 }
 
 fn devices() -> impl Strategy<Value = DeviceOrder> {
-    const TEXTS: &[&str] = &[
-        "10de*4;0-1*2;2-3*1",
-        "1002*1,8086*2,0000*1;own;0*65535",
-        "10de*128;own;granted;0,7-9*1;127*2",
-    ];
-    proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
+    let run = (sets(), any::<u32>()).prop_map(|(own, tasks)| DeviceRun { own, tasks });
+    let order = (vec(any::<u16>(), 1..9), any::<[bool; 2]>(), vec(run, 1..4));
+    order.prop_map(|(vendors, [only_own, granted], runs)| DeviceOrder {
+        vendors,
+        only_own,
+        granted,
+        runs,
+    })
+}
+
+fn gpus() -> impl Strategy<Value = Gres> {
+    proptest::sample::select(vec![
+        Gres {
+            on_node: 8,
+            step: vec![2, 4, 5],
+            tasks: vec![vec![4], vec![5], vec![2, 4]],
+        },
+        Gres {
+            on_node: 1,
+            ..Gres::default()
+        },
+    ])
 }
 
 fn pools() -> impl Strategy<Value = InPool> {
@@ -103,7 +120,7 @@ prop_compose! {
         mode in modes(),
         mem_bind in option::of(memory()),
         near in option::of(proptest::sample::select(&["gpu", "network:2:strict", "0302:own", "mlx5_0"][..])),
-        gres in option::of(proptest::sample::select(&["8:2,4,5:4;5;2,4", "1:"][..])),
+        gres in option::of(gpus()),
         [tasks, cpus_per_task] in any::<[u32; 2]>(),
         threads_per_core in option::of(any::<u32>()),
         cores in vec(0u32..512, 0..4),
@@ -114,7 +131,7 @@ prop_compose! {
             cpu_bind: CpuBind { mode, ..CpuBind::default() },
             mem_bind: mem_bind.unwrap_or_default(),
             near: near.map(|text| text.parse().unwrap()),
-            gres: gres.map(|text| text.parse().unwrap()),
+            gres,
             allocation: Allocation::Cores { cores: cores.into_iter().map(CoreIdx).collect(), configured: tasks },
             ..Request::default()
         }

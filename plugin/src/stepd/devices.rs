@@ -81,16 +81,23 @@ fn variables(
 mod tests {
     use super::*;
     use crate::stepd::task_env::Prepared;
+    use berth_placement::{CpuSet, DeviceRun};
     use std::sync::Arc;
 
     /// A list is as long as the one that the parent has written, so each task writes its own there.
     #[test]
     fn each_tasks_list_fits_where_the_parents_stands_without_the_allocator() {
-        for (text, slurms, expected) in [
-            ("10de*3;0*2;2*1", None, ["0,1,2", "0,1,2", "2,0,1"]),
-            ("10de*3;own;0-1*1;2*2", None, ["0,1", "2", "2"]),
+        for (own, runs, slurms, expected) in [
             (
-                "10de*3;granted;1*1;0*1;2*1",
+                false,
+                &[("0", 2), ("2", 1)][..],
+                None,
+                ["0,1,2", "0,1,2", "2,0,1"],
+            ),
+            (true, &[("0-1", 1), ("2", 2)], None, ["0,1", "2", "2"]),
+            (
+                false,
+                &[("1", 1), ("0", 1), ("2", 1)],
                 Some("GPU-a,GPU-bc,7"),
                 ["GPU-bc,GPU-a,7", "GPU-a,GPU-bc,7", "7,GPU-a,GPU-bc"],
             ),
@@ -101,8 +108,17 @@ mod tests {
                     .filter(|_| name == "SLURM_STEP_GPUS")
                     .map(String::from),
             };
-            let order = text.parse().unwrap();
-            assert!(variables(&order, 2, given).is_none(), "{text}");
+            let run = |(own, tasks): &(&str, u32)| DeviceRun {
+                own: CpuSet::from_list(own).unwrap(),
+                tasks: *tasks,
+            };
+            let order = DeviceOrder {
+                vendors: vec![0x10de; 3],
+                only_own: own,
+                granted: slurms.is_some(),
+                runs: runs.iter().map(run).collect(),
+            };
+            assert!(variables(&order, 2, given).is_none(), "{runs:?}");
             let devices = Devices::from_variables(variables(&order, 3, given).unwrap());
             let (_, all) = devices.all.first().unwrap();
             let tasks = devices
@@ -122,7 +138,11 @@ mod tests {
                 }
             });
             let written = written.map(|list| String::from_utf8(list).unwrap());
-            assert_eq!((calls, written), (0, expected.map(String::from)), "{text}");
+            assert_eq!(
+                (calls, written),
+                (0, expected.map(String::from)),
+                "{runs:?}"
+            );
             let mark = devices.at(Some(0)).last().unwrap();
             let list = expected.first().unwrap();
             let text = format!("CUDA_VISIBLE_DEVICES={list} CUDA_DEVICE_ORDER=PCI_BUS_ID");

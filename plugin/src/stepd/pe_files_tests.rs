@@ -10,6 +10,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use super::*;
+use crate::stepd::pe_texts::tests::chosen;
 
 /// A folder of one test, removed at its end.
 struct Folder(PathBuf);
@@ -35,7 +36,7 @@ impl Drop for Folder {
 fn texts(hosts: u32) -> Texts {
     let cores: Vec<_> = (0..4).map(|cpu| CpuSet::from_iter([CpuId(cpu)])).collect();
     let hosts = (0..hosts).map(|host| (format!("n{host}"), 2)).collect();
-    let chosen = "0,0=0:0,1=1;0,2=2:0,3=3".parse().unwrap();
+    let chosen = chosen("0,0=0:0,1=1;0,2=2:0,3=3");
     Texts::new(hosts, "all".into(), &chosen, &cores)
 }
 

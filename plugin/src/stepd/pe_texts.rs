@@ -179,20 +179,31 @@ impl Write for Room {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use berth_placement::CpuId;
+    use berth_placement::answer::cores::ChosenCore;
+    use berth_placement::request::grid_engine::Place;
 
     use super::*;
+
+    /// Each task's cores: `;` separates tasks, `:` separates cores, and each core is `SOCKET,CORE=CPUS`.
+    pub(crate) fn chosen(text: &str) -> Chosen {
+        let core = |text: &str| {
+            let (place, cpus) = text.split_once('=').unwrap();
+            let (socket, core) = place.split_once(',').unwrap();
+            let [socket, core] = [socket, core].map(|number| number.parse().unwrap());
+            ChosenCore {
+                place: Place { socket, core },
+                cpus: CpuSet::from_list(cpus).unwrap(),
+            }
+        };
+        Chosen::new(text.split(';').map(|task| task.split(':').map(core)))
+    }
 
     fn texts(hosts: &[(&str, u32)], chosen: &str) -> Texts {
         let hosts = hosts.iter().map(|(name, tasks)| (name.to_string(), *tasks));
         let cores: Vec<_> = (0..5).map(|cpu| CpuSet::from_iter([CpuId(cpu)])).collect();
-        Texts::new(
-            hosts.collect(),
-            "all".into(),
-            &chosen.parse().unwrap(),
-            &cores,
-        )
+        Texts::new(hosts.collect(), "all".into(), &self::chosen(chosen), &cores)
     }
 
     fn both(texts: &Texts) -> [String; 2] {

@@ -188,6 +188,7 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stepd::pe_texts::tests::chosen;
     use berth_placement::{
         Core, Fixes, Machine, Package, Parts, Request, Rules, SocketKind, planned_on,
     };
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_a_task_is_told() {
-        let list: Chosen = "0,0=0,4:0,1=1,5;1,0=2,6:1,1=3,7".parse().unwrap();
+        let list = chosen("0,0=0,4:0,1=1,5;1,0=2,6:1,1=3,7");
         let env: Binding = "env:linear:2".parse().unwrap();
         let entries = BindingEnv::new(&env, &list, |name| name == "OMP_PROC_BIND");
         let (_, entries) = entries.of_task(1);
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(threads("auto"), (4, expected("2")));
         assert_eq!(threads("auto:smt=2"), (4, expected("4")));
         assert_eq!(threads("env:auto"), (5, expected("2")));
-        let shared: Chosen = "0,0=0,4".parse().unwrap();
+        let shared = chosen("0,0=0,4");
         let variables = BindingEnv::new(&env, &shared, |_| false);
         assert_eq!(variables.of_task(0), variables.of_task(65534));
         let all = variables.of_tasks(65535);

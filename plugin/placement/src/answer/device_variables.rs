@@ -11,7 +11,7 @@
 //!   too. Where the user has set that to something else, berth does not know the numbers.
 //! - Intel's library shows devices in its own order, so its list is written only with `:own`.
 
-use crate::answer::device_order::{DeviceNote, DeviceOrder, Run};
+use crate::answer::device_order::{DeviceNote, DeviceOrder, DeviceRun};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 
@@ -127,7 +127,7 @@ impl DeviceVariables {
             let of = |list: &List| list.variables(own, others);
             lists.iter().flat_map(of).collect()
         };
-        let run = |run: &Run| (run.tasks, entries(&run.own, !order.only_own));
+        let run = |run: &DeviceRun| (run.tasks, entries(&run.own, !order.only_own));
         Self {
             runs: order.runs.iter().map(run).collect(),
             all: entries(&CpuSet::new(), true),

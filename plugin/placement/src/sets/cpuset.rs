@@ -372,26 +372,6 @@ impl CpuSet {
                 .for_each(|(all, own)| *all |= own),
         }
     }
-
-    /// By how much the members' numbers grow to those of another set, if all grow by the same.
-    pub(crate) fn step_to(&self, next: &Self) -> Option<u32> {
-        if let (
-            Words::One { at, word },
-            Words::One {
-                at: same,
-                word: after,
-            },
-        ) = (&self.0, &next.0)
-            && at == same
-        {
-            let step = after.trailing_zeros().checked_sub(word.trailing_zeros())?;
-            let moved = word.checked_shl(step)?;
-            return (moved == *after && moved >> step == *word).then_some(step);
-        }
-        let step = next.lowest()?.0.checked_sub(self.lowest()?.0)?;
-        let moved = self.iter().map(|cpu| CpuId(cpu.0 + step));
-        moved.eq(next.iter()).then_some(step)
-    }
 }
 
 #[cfg(test)]

@@ -40,9 +40,9 @@ fn members_come_in_any_order_and_number() {
     }
 }
 
-/// The quick way within one word against all members, for random sets.
+/// Words that are added to those of another set, for random sets.
 #[test]
-fn a_set_is_another_one_moved() {
+fn words_are_added() {
     let mut number = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
         number ^= number << 13;
@@ -50,26 +50,13 @@ fn a_set_is_another_one_moved() {
         number ^= number << 17;
         number
     };
-    let slow = |one: &CpuSet, next: &CpuSet| {
-        let step = next.lowest()?.0.checked_sub(one.lowest()?.0)?;
-        let moved: CpuSet = one.iter().map(|cpu| CpuId(cpu.0 + step)).collect();
-        (moved == *next).then_some(step)
-    };
-    // Moved by one, the last bit leaves the word, and what is left is equal.
-    let one = CpuSet::from_words(vec![(1 << 63) | 1]);
-    assert_eq!(one.step_to(&CpuSet::from_words(vec![2])), None);
     for _ in 0..20_000 {
-        let (word, place, step) = (random() & random() & random(), random() % 3, random() % 70);
-        let mut words = vec![0; place as usize];
-        words.push(word);
-        let one = CpuSet::from_words(words);
-        let next = match random() % 4 {
-            0 => CpuSet::from_words(vec![random() & random()]),
-            _ => one.iter().map(|cpu| CpuId(cpu.0 + step as u32)).collect(),
+        let mut set = || {
+            let mut words = vec![0; (random() % 3) as usize];
+            words.push(random() & random() & random());
+            CpuSet::from_words(words)
         };
-        let found = one.step_to(&next);
-        let is_empty = one.is_empty() && next.is_empty();
-        assert!(is_empty || found == slow(&one, &next), "{one} {next}");
+        let (one, next) = (set(), set());
         let mut both = Vec::new();
         one.add_to(&mut both);
         next.add_to(&mut both);

@@ -48,8 +48,7 @@ pub const USER_TEXT: usize = 4 * 1024;
 /// Bytes of one line in Slurm's log.
 pub const LOG_LINE: usize = 8 * 1024;
 
-/// Bytes of the handover from slurmd to slurmstepd: the cores of a `--binding` for the most tasks
-/// that a node of 4096 CPUs can serve need half of it.
+/// Bytes of the handover from slurmd to slurmstepd, of which most steps need a few hundred.
 pub const HANDOVER_BYTES: usize = 1 << 20;
 
 /// Bytes of a list with an entry for each node: Linux passes no longer variable to a program

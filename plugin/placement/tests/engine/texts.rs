@@ -1,7 +1,7 @@
 //! Texts that are no facts of one line: long ones, control characters, lists of cores, and texts at random.
 
 use berth_placement::request::mapping::MapBy;
-use berth_placement::{Binding, Chosen, CpuSet, Plan};
+use berth_placement::{Binding, CpuSet, Plan};
 use berth_srun::Release;
 use berth_srun::spelling::{cpu_bind, distribution};
 
@@ -58,17 +58,6 @@ fn bindings_are_written_again() {
         ("env linear:2", "env:linear:2"),
     ] {
         assert_eq!(text.parse::<Binding>().unwrap().to_string(), written);
-    }
-}
-
-#[test]
-fn lists_of_cores_are_read_again() {
-    let chosen = planned("SCCSCC", "-n2 --binding=env:linear:2")
-        .chosen
-        .unwrap();
-    assert_eq!(chosen.to_string().parse::<Chosen>().unwrap(), chosen);
-    for wrong in ["0,0", "0=1", "x,0=1", "0,0=x", ";", "0,0=1;"] {
-        assert!(wrong.parse::<Chosen>().is_err(), "{wrong}");
     }
 }
 

@@ -1,13 +1,39 @@
 //! The variables that list each task's GPUs: facts by vendor, and what the environment has already.
 
 use berth_placement::sets::limits::MAX_LISTED_DEVICES;
-use berth_placement::{DeviceOrder, DeviceVariables};
+use berth_placement::{CpuSet, DeviceOrder, DeviceRun, DeviceVariables};
 
 use crate::texts::planned;
 
+/// An order from the vendors of successive GPUs, what holds, and the GPUs of successive tasks.
+fn read(text: &str) -> Option<DeviceOrder> {
+    let mut words = text.split(';').peekable();
+    let mut vendors = Vec::new();
+    for same in words.next()?.split(',') {
+        let (vendor, count) = same.split_once('*')?;
+        let vendor = u16::from_str_radix(vendor, 16).ok()?;
+        vendors.extend(std::iter::repeat_n(vendor, count.parse().ok()?));
+    }
+    let only_own = words.next_if_eq(&"own").is_some();
+    let granted = words.next_if_eq(&"granted").is_some();
+    let run = |word: &str| {
+        let (own, tasks) = word.split_once('*')?;
+        Some(DeviceRun {
+            own: CpuSet::from_list(own).ok()?,
+            tasks: tasks.parse().ok()?,
+        })
+    };
+    Some(DeviceOrder {
+        vendors,
+        only_own,
+        granted,
+        runs: words.map(run).collect::<Option<_>>()?,
+    })
+}
+
 /// The variables of each run of tasks as `NAME=VALUE …`, and the notes.
 fn found(order: &str, given: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
-    let order: DeviceOrder = order.parse().unwrap();
+    let order = read(order).unwrap();
     let value = |name: &str| {
         let found = given.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())

@@ -1,9 +1,9 @@
 //! What is looked at in an answer, as text.
 
-use berth_placement::answer::cores::places;
+use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::answer::near::NearTask;
 use berth_placement::answer::quality::Range;
-use berth_placement::{CpuSet, Node, NodeSet, Plan, Quality, Refusal, Rule};
+use berth_placement::{Chosen, CpuSet, Node, NodeSet, Plan, Quality, Refusal, Rule};
 
 /// The answer to a request, or why it cannot be read.
 pub struct Outcome {
@@ -74,7 +74,7 @@ impl Outcome {
                 .chosen
                 .as_ref()
                 .map(|chosen| joined(chosen.lists().map(places))),
-            "chosen" => plan.chosen.as_ref().map(ToString::to_string),
+            "chosen" => plan.chosen.as_ref().map(chosen),
             "devices" => devices(plan, &self.node),
             "mems" => Some(memory(plan)),
             "cpuset" => cpuset(plan),
@@ -100,6 +100,13 @@ fn unit(rule: &Rule) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Each task's cores with their CPUs.
+fn chosen(chosen: &Chosen) -> String {
+    let core = |core: &ChosenCore| format!("{}={}", core.place, core.cpus);
+    let cores = |cores: &[ChosenCore]| cores.iter().map(core).collect::<Vec<_>>().join(":");
+    chosen.lists().map(cores).collect::<Vec<_>>().join(";")
 }
 
 /// Each task's devices by their bus, and how far they are.

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use berth_placement::request::cpuset::{CpusetRequest, ExistingCpuset, StepCpuset};
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{
-    Allocation, Claims, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, CpusetFail, Fixes, Mapping,
-    NodeSet, NumaId, Request,
+    Allocation, Claims, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, CpusetFail, Fixes, Gres,
+    Mapping, NodeSet, NumaId, Request,
 };
 use berth_srun::{Release, spelling};
 
@@ -200,7 +200,7 @@ impl Ask {
                 request.near = Some(read(value)?);
                 request.near_by_default = true;
             }
-            "--gres" => request.gres = Some(read(value)?),
+            "--gres" => request.gres = Some(gres(value).ok_or("a wrong --gres")?),
             "--cpuset" => request.cpuset = Some(choosing(value)),
             "--existing-cpuset" => request.cpuset = Some(existing(value)?),
             "--job-nodes" => {
@@ -259,4 +259,21 @@ fn existing(text: &str) -> Result<StepCpuset, String> {
         mems: parts.get(2).map(|nodes| mems(nodes)).transpose()?,
         attributes: Default::default(),
     }))
+}
+
+/// A step's GPUs: the number on the node, the step's, and each task's, as in `8:2,4,5:4;5;2,4`.
+fn gres(text: &str) -> Option<Gres> {
+    let indices = |list: &str| -> Option<Vec<u32>> {
+        let all = list.split(',').filter(|_| !list.is_empty());
+        all.map(|index| index.parse().ok()).collect()
+    };
+    let mut parts = text.split(':');
+    Some(Gres {
+        on_node: parts.next()?.parse().ok()?,
+        step: indices(parts.next()?)?,
+        tasks: match parts.next() {
+            Some(tasks) => tasks.split(';').map(indices).collect::<Option<_>>()?,
+            None => Vec::new(),
+        },
+    })
 }
