@@ -52,6 +52,16 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
         plan.notes.push(note);
         return Ok(plan);
     }
+    planned(request, node, claims, strategy::choose)
+}
+
+/// Plans with a strategy, which chooses among what the step may use inside its job's cpuset.
+fn planned(
+    request: &Request,
+    node: &Node,
+    claims: &Claims,
+    strategy: impl Fn(&Situation<'_>) -> Result<Plan, Refusal>,
+) -> Result<Plan, Refusal> {
     let node = planned_on(request, node);
     let owned = Owned::of(request, node);
     has_core_kind(request, node, &owned)?;
@@ -65,7 +75,7 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     };
     let mut plan = match &inside.without {
         Some(why) => here.without_cpuset(why),
-        None => strategy::choose(&here)?,
+        None => strategy(&here)?,
     };
     if let Some(why) = unread(&plan) {
         plan = here.wish_failed(why)?;
@@ -147,24 +157,7 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
     if script.binding.is_some() {
         return plan(&script, node, claims);
     }
-    let node = planned_on(&script, node);
-    let owned = Owned::of(&script, node);
-    has_core_kind(&script, node, &owned)?;
-    let inside = CpusetPart::of(&script, node, claims, owned)?;
-    let owned = &inside.owned;
-    let here = Situation {
-        request: &script,
-        node,
-        claims,
-        owned,
-    };
-    let mut plan = match &inside.without {
-        Some(why) => here.without_cpuset(why),
-        None => here.batch()?,
-    };
-    plan.notes.extend(only_reserved(owned));
-    inside.put_into(&mut plan)?;
-    Ok(plan)
+    planned(&script, node, claims, |here| here.batch())
 }
 
 /// A step all of whose CPUs the site keeps free runs there: only `CpuSpecList=` of slurm.conf keeps
@@ -185,17 +178,16 @@ fn beside_near(request: &Request) -> Result<Option<(Request, Note)>, Refusal> {
         near: None,
         ..request.clone()
     };
-    let (near, set) = (repeated(near), repeated(set));
     match Wish::of(request)? {
         Wish::Unbound => Ok(None),
         _ if request.near_by_default => Ok(Some((
             without(),
             Note::Reserved(ReservedNote::NoNear {
-                near: near.to_string(),
-                cpuset: set.to_string(),
+                near: repeated(near),
+                cpuset: repeated(set),
             }),
         ))),
-        _ => Err(both_choose(&near, &set)),
+        _ => Err(both_choose(near, set)),
     }
 }
 
@@ -203,13 +195,13 @@ fn beside_near(request: &Request) -> Result<Option<(Request, Note)>, Refusal> {
 #[must_use]
 pub fn near_beside_cpuset(near: &Near, cpuset: &CpusetRequest) -> Option<Refusal> {
     let both = near.asks() && cpuset.has_cpu_list();
-    both.then(|| both_choose(&repeated(near), &repeated(cpuset)))
+    both.then(|| both_choose(near, cpuset))
 }
 
-fn both_choose(near: &impl fmt::Display, cpuset: &impl fmt::Display) -> Refusal {
+fn both_choose(near: &Near, cpuset: impl fmt::Display) -> Refusal {
     Refusal::Contradiction {
-        one: format!("--near={near}"),
-        other: format!("--cpuset={cpuset}"),
+        one: format!("--near={}", repeated(near)),
+        other: format!("--cpuset={}", repeated(cpuset)),
     }
 }
 
