@@ -5,7 +5,7 @@
 use crate::controller::select::cluster::{ClusterNode, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
-use crate::controller::select::offer::socket;
+use crate::controller::select::offer::{CoreCount, socket};
 
 /// The node's cores for the job, or `None` if there are too few.
 pub(super) fn block_cores(
@@ -26,25 +26,21 @@ pub(super) fn block_cores(
     let mut left: Vec<u32> = (0..node.sockets)
         .map(|at| free.count_in(socket(node, at)))
         .collect();
-    let mut count = Count {
-        of_core,
-        each: job.each,
-        by_task: job.cores_of_task(of_core).is_some(),
-        left_of_task: job.each,
-        cpus,
-    };
+    let mut count = CoreCount::new(job, of_core);
+    let mut cpus = cpus;
     let mut cores = CoreSet::new();
-    while count.cpus > 0 {
+    while cpus > 0 {
         let at = best_socket(&left, need)?;
         for core in socket(node, at as u32) {
             let is_free = free.contains(core);
             // A socket that is handed out whole takes special cores along.
-            if unit == Unit::Socket || (count.cpus > 0 && is_free) {
+            if unit == Unit::Socket || (cpus > 0 && is_free) {
                 cores.insert(core);
             }
-            if count.cpus > 0 && is_free {
+            if cpus > 0 && is_free {
                 left[at] -= 1;
-                count.take();
+                let used = count.next_core();
+                cpus = count.left(cpus, used);
             }
         }
     }
@@ -65,32 +61,6 @@ fn best_socket(left: &[u32], need: u32) -> Option<usize> {
         }
     }
     best.filter(|_| cores > 0)
-}
-
-/// CPUs still to find.
-struct Count {
-    of_core: u32,
-    each: u32,
-    by_task: bool,
-    left_of_task: u32,
-    cpus: u32,
-}
-
-impl Count {
-    fn take(&mut self) {
-        if self.cpus < self.of_core {
-            self.cpus = 0;
-        } else if self.by_task {
-            let used = self.left_of_task.min(self.of_core);
-            self.cpus -= used;
-            self.left_of_task = match self.left_of_task <= used {
-                true => self.each,
-                false => self.left_of_task - used,
-            };
-        } else {
-            self.cpus -= self.of_core;
-        }
-    }
 }
 
 /// The node's cores for the job, or `None` if there are too few: slurmctld then holds the job.
@@ -169,8 +139,7 @@ impl<'a> Turns<'a> {
 
     /// As many whole tasks as fit on a socket, then the next socket.
     fn whole_tasks(&mut self) {
-        let by_task = self.job.cores_of_task(self.of_core).is_some();
-        let mut left_of_task = self.job.each;
+        let mut count = CoreCount::new(self.job, self.of_core);
         for (at, cpus) in self.cpus_of_sockets().into_iter().enumerate() {
             let mut left = cpus - cpus % self.job.each;
             while self.next[at] < self.end_of(at) && left > 0 && self.cpus > 0 {
@@ -180,15 +149,8 @@ impl<'a> Turns<'a> {
                     continue;
                 }
                 self.cores.insert(core);
-                let mut used = self.of_core;
-                if by_task {
-                    used = left_of_task.min(self.of_core);
-                    left_of_task = match left_of_task <= used {
-                        true => self.job.each,
-                        false => left_of_task - used,
-                    };
-                }
-                let less = |cpus: u32| if cpus < self.of_core { 0 } else { cpus - used };
+                let used = count.next_core();
+                let less = |cpus| count.left(cpus, used);
                 (left, self.cpus) = (less(left), less(self.cpus));
             }
         }

@@ -176,23 +176,26 @@ impl Sockets {
             Some(most) => most.saturating_mul(job.each),
             None => node.cores_per_socket * node.cpus_per_core(),
         };
-        let mut count = Count::new(job, of_core, cpus);
+        let mut count = CoreCount::new(job, of_core);
+        let mut left = cpus;
         for at in 0..node.sockets {
             let free = &mut self.free[at as usize];
             let mut taken = 0;
             for core in cores.iter_in(socket(node, at)).collect::<Vec<_>>() {
                 // The first core of a socket is always taken.
-                let fits = *free > 0 && count.left > 0 && (taken == 0 || taken < of_socket);
+                let fits = *free > 0 && left > 0 && (taken == 0 || taken < of_socket);
                 if fits {
                     taken += of_core;
                     *free -= 1;
-                    count.take();
+                    let used = count.next_core();
+                    left = count.left(left, used);
                 } else {
                     cores.remove(core);
                 }
             }
         }
-        let cpus = count.taken - spec_threads(job, node, count.taken);
+        let found = cpus - left;
+        let cpus = found - spec_threads(job, node, found);
         Some(self.most.map_or(cpus, |most| cpus.min(most)))
     }
 }
@@ -223,43 +226,39 @@ fn fits_limits(job: &Details, node: &ClusterNode) -> bool {
 
 /// Counts the CPUs of one core after another (`_count_used_cpus`): the last core of a task that has its
 /// cores for itself counts only the CPUs that the task uses.
-struct Count {
+pub(super) struct CoreCount {
     of_core: u32,
     each: u32,
     by_task: bool,
     left_of_task: u32,
-    left: u32,
-    taken: u32,
 }
 
-impl Count {
-    fn new(job: &Details, of_core: u32, cpus: u32) -> Self {
+impl CoreCount {
+    pub(super) fn new(job: &Details, of_core: u32) -> Self {
         Self {
             of_core,
             each: job.each,
             by_task: job.cores_of_task(of_core).is_some(),
             left_of_task: job.each,
-            left: cpus,
-            taken: 0,
         }
     }
 
-    fn take(&mut self) {
-        if self.left < self.of_core {
-            self.taken += self.left;
-            self.left = 0;
-            return;
-        }
+    /// The CPUs of the next core that count.
+    pub(super) fn next_core(&mut self) -> u32 {
         let used = match self.by_task {
             true => self.left_of_task.min(self.of_core),
             false => self.of_core,
         };
-        self.left -= used;
-        self.taken += used;
         self.left_of_task = match self.left_of_task <= used {
             true => self.each,
             false => self.left_of_task - used,
         };
+        used
+    }
+
+    /// CPUs still to find beside a core of which these count: a whole core serves what is less than one.
+    pub(super) fn left(&self, cpus: u32, used: u32) -> u32 {
+        if cpus < self.of_core { 0 } else { cpus - used }
     }
 }
 
