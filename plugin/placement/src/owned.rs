@@ -78,10 +78,7 @@ impl Owned {
             CoreSpec::Threads(count) => Some(count),
             CoreSpec::None | CoreSpec::Cores(_) => None,
         };
-        let of = |pus: &PuSet| match table.all() {
-            Some(all) if pus.is_full() => all.clone(),
-            _ => table.cpus(pus.iter()),
-        };
+        let of = |pus: &PuSet| cpus_of(pus, table);
         let everything = special.map(|_| of(&usable));
         if let Some(count) = special {
             take_special(&mut usable, node, count, 0);
@@ -127,6 +124,16 @@ impl Owned {
         self.usable.has(pu)
     }
 
+    /// The usable hardware threads.
+    pub(crate) fn pus(&self) -> impl Iterator<Item = PuIdx> + '_ {
+        self.usable.iter()
+    }
+
+    /// The CPUs of the usable hardware threads.
+    pub(crate) fn usable_cpus(&self, table: &PuTable) -> CpuSet {
+        cpus_of(&self.usable, table)
+    }
+
     /// The usable hardware threads among some.
     pub fn among<'a>(&'a self, pus: &'a [PuIdx]) -> impl Iterator<Item = PuIdx> + 'a {
         pus.iter().copied().filter(|pu| self.has(*pu))
@@ -154,8 +161,7 @@ impl Owned {
             return self.usable.clone();
         }
         let mut usable = PuSet::empty(table.len());
-        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
-        let inside = self.usable.iter().filter(is_inside);
+        let inside = self.usable.iter().filter(|pu| table.is_in(*pu, cpus));
         inside.for_each(|pu| usable.insert(pu));
         usable
     }
@@ -176,7 +182,7 @@ impl Owned {
 
     /// The number of usable hardware threads whose CPUs are among some, if at most `limit` of each core count.
     pub(crate) fn count_among(&self, cpus: &CpuSet, table: &PuTable, limit: u32) -> u32 {
-        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
+        let is_inside = |pu: &PuIdx| table.is_in(*pu, cpus);
         let of_core = |pus: &[PuIdx]| (self.among(pus).filter(is_inside).count() as u32).min(limit);
         table.cores.iter().map(of_core).sum()
     }
@@ -194,12 +200,19 @@ pub(crate) fn reserved_cpus<'a>(request: &'a Request, node: &Node) -> Cow<'a, Cp
     }
 }
 
+fn cpus_of(pus: &PuSet, table: &PuTable) -> CpuSet {
+    match table.all() {
+        Some(all) if pus.is_full() => all.clone(),
+        _ => table.cpus(pus.iter()),
+    }
+}
+
 /// Takes away what the site keeps free, unless nothing else is there.
 fn keep_free(usable: &mut PuSet, reserved: &CpuSet, table: &PuTable) -> Reserved {
     if reserved.is_empty() {
         return Reserved::Nothing;
     }
-    let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| reserved.contains(cpu));
+    let is_kept = |pu: &PuIdx| table.is_in(*pu, reserved);
     let kept: Vec<_> = usable.iter().filter(is_kept).collect();
     if kept.is_empty() {
         return Reserved::Nothing;
@@ -215,8 +228,7 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {
     let table = node.table();
     let mut usable = PuSet::empty(table.len());
     let mut add = |cpus: &CpuSet| {
-        let pus = (0..table.len() as u32).map(PuIdx);
-        let own = pus.filter(|pu| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu)));
+        let own = table.pus().filter(|pu| table.is_in(*pu, cpus));
         own.for_each(|pu| usable.insert(pu));
     };
     match allocation {
@@ -250,8 +262,8 @@ fn narrow(usable: &mut PuSet, request: &Request, node: &Node) {
         return;
     };
     let table = node.table();
-    let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| kept.contains(cpu));
-    let others: Vec<_> = usable.iter().filter(|pu| !is_kept(pu)).collect();
+    let is_other = |pu: &PuIdx| !table.is_in(*pu, &kept);
+    let others: Vec<_> = usable.iter().filter(is_other).collect();
     others.into_iter().for_each(|pu| usable.remove(pu));
 }
 

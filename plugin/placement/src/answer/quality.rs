@@ -7,7 +7,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::NumaId;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
-use crate::topology::objects::ObjectKind;
+use crate::topology::objects::{ObjectKind, ObjectOfCpu};
 
 /// The figures of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,25 +100,15 @@ struct Touched {
 
 impl Touched {
     fn of(objects: &[CpuSet], masks: &[CpuSet], own: &CpuSet) -> Self {
-        let size = objects.iter().filter_map(CpuSet::highest).max();
-        let mut object_of = vec![None; size.map_or(0, |cpu| cpu.index() + 1)];
-        let mut order: Vec<_> = objects.iter().enumerate().collect();
-        // Of objects that share CPUs the smallest counts.
-        order.sort_by_key(|(_, cpus)| std::cmp::Reverse(cpus.count()));
-        for (at, cpus) in order {
-            cpus.iter()
-                .for_each(|cpu| object_of[cpu.index()] = Some(at));
-        }
+        let of_cpu = ObjectOfCpu::new(objects);
+        let object = |cpu| of_cpu.get(cpu).map(|object| object as usize);
         let mut tasks = vec![0; objects.len()];
         let (mut spanning, mut apart, mut before) = (0, 0, 0);
         // Tasks count from 1 here.
         let mut last = vec![0; objects.len()];
         for (task, mask) in (1..).zip(masks) {
             let (mut touched, mut common) = (0, false);
-            for object in mask
-                .iter()
-                .filter_map(|cpu| object_of.get(cpu.index()).copied().flatten())
-            {
+            for object in mask.iter().filter_map(object) {
                 if last[object] != task {
                     common |= last[object] + 1 == task;
                     last[object] = task;
@@ -131,10 +121,7 @@ impl Touched {
             before = touched;
         }
         let mut owned = vec![false; objects.len()];
-        for object in own
-            .iter()
-            .filter_map(|cpu| object_of.get(cpu.index()).copied().flatten())
-        {
+        for object in own.iter().filter_map(object) {
             owned[object] = true;
         }
         let kept = tasks.into_iter().zip(owned).filter(|(_, own)| *own);

@@ -103,10 +103,7 @@ fn avoid_isolated(
 
 /// The step's isolated CPUs, and its others; `None` if it has none of the ones or of the others.
 fn isolated(here: &Situation<'_>) -> Option<(CpuSet, CpuSet)> {
-    let isolated = here.node.machine()?.isolated();
-    if isolated.is_empty() {
-        return None;
-    }
+    let isolated = here.node.isolated()?;
     let own = &here.owned.cpus;
     let (isolated, others) = (own.intersection(isolated), own.difference(isolated));
     (!isolated.is_empty() && !others.is_empty()).then_some((isolated, others))

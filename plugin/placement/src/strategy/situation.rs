@@ -12,7 +12,6 @@ use crate::request::grid_engine::Binding;
 use crate::request::keyword_options::CoreKindWish;
 use crate::request::{Allocation, Claims, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::PuIdx;
 use crate::topology::node::Node;
 
 /// One planning under way.
@@ -124,7 +123,7 @@ impl Situation<'_> {
             }
             (_, Allocation::Cpus(named)) => NoCpu::NotHere {
                 named: named.clone(),
-                node: table.cpus((0..table.len() as u32).map(PuIdx)),
+                node: table.cpus(table.pus()),
             },
             _ => NoCpu::Credential,
         })

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::request::grid_engine::Place;
 use crate::topology::machine::Machine;
-use crate::topology::objects::ObjectKind;
+use crate::topology::objects::{ObjectKind, ObjectOfCpu};
 use crate::topology::pu_table::PuTable;
 
 /// A layer of the tree.
@@ -113,35 +113,19 @@ type Labelled = (Layer, Vec<u32>);
 
 /// The object of each core in each layer.
 fn labelled(machine: &Machine, table: &PuTable, cores: &[(u32, Place)]) -> Vec<Labelled> {
-    let size = machine.cpus().highest().map_or(0, |cpu| cpu.index() + 1);
-    let of_cores = |of_cpu: &[Option<u32>]| -> Vec<Option<u32>> {
+    let of_cores = |of_cpu: &ObjectOfCpu| -> Vec<Option<u32>> {
         let of_core = |core: u32| {
             let mut pus = table.cores.members(core).iter();
-            let cpu = pus.find_map(|pu| table.cpu(*pu))?;
-            of_cpu.get(cpu.index()).copied().flatten()
+            of_cpu.get(pus.find_map(|pu| table.cpu(*pu))?)
         };
         cores.iter().map(|(core, _)| of_core(*core)).collect()
     };
-    let mut of_cpu = vec![None; size];
     // The fastest kind comes first, and cores of no kind come last.
-    for (label, kind) in (0..).zip(machine.kinds().iter().rev()) {
-        kind.cpus.iter().for_each(|cpu| {
-            if let Some(entry) = of_cpu.get_mut(cpu.index()) {
-                *entry = Some(label);
-            }
-        });
-    }
-    let kinds = of_cores(&of_cpu).into_iter();
+    let kinds = machine.kinds().iter().rev().map(|kind| &kind.cpus);
+    let kinds = of_cores(&ObjectOfCpu::new(kinds)).into_iter();
     let kinds = kinds.map(|kind| kind.unwrap_or(u32::MAX)).collect();
     let objects = DIVIDED_BY.map(|kind| {
-        let mut objects: Vec<_> = (0..).zip(machine.objects(kind)).collect();
-        // Of objects that share CPUs the smallest counts.
-        objects.sort_by_key(|(_, cpus)| std::cmp::Reverse(cpus.count()));
-        let mut of_cpu = vec![None; size];
-        for (label, cpus) in &objects {
-            cpus.iter()
-                .for_each(|cpu| of_cpu[cpu.index()] = Some(*label));
-        }
+        let of_cpu = ObjectOfCpu::new(&machine.objects(kind));
         (Layer::Objects(kind), in_order(&of_cores(&of_cpu)))
     });
     let mut layers = vec![(Layer::CoreKinds, kinds)];

@@ -7,13 +7,11 @@ use std::sync::{Arc, OnceLock};
 use crate::request::Rules;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::PuIdx;
 use crate::sets::nodeset::NodeSet;
-use crate::topology::domains::Domains;
 use crate::topology::machine::{Machine, SocketKind};
 use crate::topology::nest::Nest;
 use crate::topology::numa::{Distances, Ldoms};
-use crate::topology::objects::{ObjectKind, Places};
+use crate::topology::objects::Places;
 use crate::topology::pu_table::PuTable;
 use crate::topology::shape::Shape;
 use crate::topology::surroundings::Surroundings;
@@ -165,8 +163,8 @@ impl Node {
         if !self.rules.keep_to_cgroups() || self.is_slurmds {
             return None;
         }
-        let pus = (0..self.table.len() as u32).map(PuIdx);
-        let lost = self.machine()?.cpus().difference(&self.table.cpus(pus));
+        let inside = self.table.cpus(self.table.pus());
+        let lost = self.machine()?.cpus().difference(&inside);
         (!lost.is_empty()).then_some(lost)
     }
 
@@ -262,26 +260,10 @@ impl Node {
         used.filter_map(|(id, _)| id).collect()
     }
 
-    /// The hardware threads by the objects of a kind, in the order of [`Machine::objects`]. A thread
-    /// outside all of them is a member of none, and its object's number is one past the last. Of
-    /// objects that share threads the smallest counts. Without the tree there is no object.
-    #[must_use]
-    pub fn domains(&self, kind: ObjectKind) -> Domains {
-        let objects = self.machine().map(|machine| machine.objects(kind));
-        let objects = objects.unwrap_or_default();
-        let pus = || (0..self.table.len() as u32).map(PuIdx);
-        let around = |pu: PuIdx| {
-            let cpu = self.table.cpu(pu)?;
-            let around = (0..).zip(&objects).filter(|(_, cpus)| cpus.contains(cpu));
-            around.min_by_key(|(_, cpus)| cpus.count())
-        };
-        let outside = objects.len() as u32;
-        let of_pu: Vec<u32> = pus()
-            .map(|pu| around(pu).map_or(outside, |(object, _)| object))
-            .collect();
-        let members = |object: u32| pus().filter(|pu| of_pu[pu.index()] == object).collect();
-        let members: Vec<Vec<_>> = (0..outside).map(members).collect();
-        Domains::new(of_pu, members.into_iter())
+    /// CPUs that the kernel keeps free of ordinary work, if there are some.
+    pub(crate) fn isolated(&self) -> Option<&CpuSet> {
+        let isolated = self.machine().map(Machine::isolated);
+        isolated.filter(|isolated| !isolated.is_empty())
     }
 
     /// CPUs that kernel and cgroup permit, if known.

@@ -7,9 +7,10 @@
 
 use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::{CpuId, NumaId, PuIdx};
+use crate::sets::ids::{CpuId, NumaId};
 use crate::topology::domains::Domains;
 use crate::topology::machine::Machine;
+use crate::topology::objects::ObjectOfCpu;
 use crate::topology::pu_table::PuTable;
 
 /// The domains of a node, in the order of their lowest kernel number.
@@ -23,14 +24,11 @@ pub struct Ldoms {
 impl Ldoms {
     pub(crate) fn of(machine: &Machine, table: &PuTable) -> Self {
         let list = machine.memory_domains();
-        let pus = (0..table.len() as u32).map(PuIdx);
-        let of_pu = pus.map(|pu| {
-            let near = table.cpu(pu).and_then(|cpu| {
-                let around = (0..).zip(&list).filter(|(_, (_, cpus))| cpus.contains(cpu));
-                around.min_by_key(|(_, (_, cpus))| cpus.count())
-            });
-            near.map_or(list.len() as u32, |(at, _)| at)
-        });
+        let of_cpu = ObjectOfCpu::new(list.iter().map(|(_, cpus)| cpus));
+        let domain = |pu| table.cpu(pu).and_then(|cpu| of_cpu.get(cpu));
+        let of_pu = table
+            .pus()
+            .map(|pu| domain(pu).unwrap_or(list.len() as u32));
         let domains = Domains::of_each(of_pu.collect());
         Self { list, domains }
     }

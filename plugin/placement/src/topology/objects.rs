@@ -5,6 +5,8 @@
 //! Kinds nest as the machine has them, and not as their names suggest: a NUMA node may span
 //! packages, an L3 cache may span NUMA nodes, and some CPUs are under no L3 cache.
 
+use std::cmp::Reverse;
+
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 use crate::topology::machine::Machine;
@@ -79,21 +81,42 @@ impl Machine {
     }
 }
 
+/// Which of some objects each CPU is in. Of objects that share CPUs the smallest counts, then the first.
+pub(crate) struct ObjectOfCpu(Vec<Option<u32>>);
+
+impl ObjectOfCpu {
+    pub(crate) fn new<'a>(objects: impl IntoIterator<Item = &'a CpuSet>) -> Self {
+        let mut order: Vec<_> = (0..).zip(objects).collect();
+        // What is written last stays.
+        order.sort_by_key(|(at, cpus)| Reverse((cpus.count(), *at)));
+        let mut of_cpu = Vec::new();
+        for (object, cpus) in order {
+            for cpu in cpus.iter() {
+                of_cpu.resize(of_cpu.len().max(cpu.index() + 1), None);
+                of_cpu[cpu.index()] = Some(object);
+            }
+        }
+        Self(of_cpu)
+    }
+
+    /// The position of the object of a CPU; `None` outside all of them.
+    pub(crate) fn get(&self, cpu: CpuId) -> Option<u32> {
+        self.0.get(cpu.index()).copied().flatten()
+    }
+}
+
 /// The objects of every hardware thread.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// Kernel numbers.
     cpus: Vec<CpuId>,
     /// For each kind the object of each of them, as a position in [`Machine::objects`].
-    of: [Vec<u32>; KINDS],
+    of: [Vec<Option<u32>>; KINDS],
     /// For each kind the number of its objects.
     counts: [u32; KINDS],
 }
 
 const KINDS: usize = ObjectKind::ALL.len();
-
-/// The number of a thread that is in no object of a kind.
-const NONE: u32 = u32::MAX;
 
 impl Places {
     /// Where the threads of a machine lie. Of objects that share threads the smallest counts.
@@ -101,26 +124,12 @@ impl Places {
     pub fn of(machine: &Machine) -> Self {
         let threads = machine.objects(ObjectKind::Pu);
         let cpus: Vec<CpuId> = threads.iter().filter_map(|one| one.lowest()).collect();
-        let size = cpus.iter().max().map_or(0, |cpu| cpu.index() + 1);
-        let mut place_of = vec![NONE; size];
-        for (place, cpu) in (0..).zip(&cpus) {
-            place_of[cpu.index()] = place;
-        }
         let mut counts = [0; KINDS];
         let of = ObjectKind::ALL.map(|kind| {
             let objects = machine.objects(kind);
             counts[kind as usize] = objects.len() as u32;
-            let mut order: Vec<_> = (0_u32..).zip(&objects).collect();
-            // What is written last stays.
-            order.sort_by_key(|(_, cpus)| std::cmp::Reverse(cpus.count()));
-            let mut of = vec![NONE; cpus.len()];
-            for (object, members) in order {
-                let places = members.iter().filter_map(|cpu| place_of.get(cpu.index()));
-                for place in places.filter(|place| **place != NONE) {
-                    of[*place as usize] = object;
-                }
-            }
-            of
+            let of_cpu = ObjectOfCpu::new(&objects);
+            cpus.iter().map(|cpu| of_cpu.get(*cpu)).collect()
         });
         Self { cpus, of, counts }
     }
@@ -134,8 +143,7 @@ impl Places {
     /// The object of a kind that a thread lies in, by the thread's place.
     #[must_use]
     pub fn object(&self, kind: ObjectKind, place: usize) -> Option<u32> {
-        let object = self.of[kind as usize].get(place).copied();
-        object.filter(|object| *object != NONE)
+        self.of[kind as usize].get(place).copied().flatten()
     }
 
     /// How many objects of a kind the machine has.

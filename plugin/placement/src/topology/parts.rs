@@ -107,34 +107,19 @@ impl Parts {
     /// The pieces with these CPUs alone.
     #[must_use]
     pub(super) fn only(&self, cpus: &CpuSet) -> Self {
-        let some = |sets: &[CpuSet]| -> Vec<CpuSet> {
-            let cut = sets.iter().map(|set| set.intersection(cpus));
-            cut.filter(|set| !set.is_empty()).collect()
-        };
-        let mut kept = Self {
-            l3_caches: some(&self.l3_caches),
-            allowed: self.allowed.intersection(cpus),
-            dies: some(&self.dies),
-            l2_caches: some(&self.l2_caches),
-            l1_caches: some(&self.l1_caches),
-            isolated: self.isolated.intersection(cpus),
-            held: self.held.intersection(cpus),
-            ..self.clone()
-        };
+        let mut kept = self.renumbered(|cpu| cpus.contains(cpu).then_some(cpu));
         for package in &mut kept.packages {
-            for core in &mut package.cores {
-                core.pus.retain(|cpu| cpus.contains(*cpu));
-            }
             package.cores.retain(|core| !core.pus.is_empty());
         }
         kept.packages.retain(|package| !package.cores.is_empty());
-        kept.whole_order.retain(|cpu| cpus.contains(*cpu));
-        let near = kept.numa_nodes.iter_mut().map(|node| &mut node.cpus);
-        let kinds = kept.kinds.iter_mut().map(|kind| &mut kind.cpus);
-        let beside = kept.devices.iter_mut().map(|device| &mut device.cpus);
-        near.chain(kinds)
-            .chain(beside)
-            .for_each(|set| *set = set.intersection(cpus));
+        let caches = [
+            &mut kept.l3_caches,
+            &mut kept.l2_caches,
+            &mut kept.l1_caches,
+        ];
+        for sets in caches.into_iter().chain([&mut kept.dies]) {
+            sets.retain(|set| !set.is_empty());
+        }
         kept.kinds.retain(|kind| !kind.cpus.is_empty());
         kept
     }

@@ -43,10 +43,9 @@ impl PuTable {
         if rules.keep_to_cgroups() && !table.is_slurmds(shape) {
             table.stay_in_cgroups(shape);
         }
-        let pus = (0..table.len() as u32).map(PuIdx);
         let once = |domains: &Domains| domains.iter().map(<[_]>::len).sum::<usize>() == table.len();
         let all_once = once(&table.cores) && once(&table.sockets);
-        table.all = all_once.then(|| table.cpus(pus));
+        table.all = all_once.then(|| table.cpus(table.pus()));
         table
     }
 
@@ -265,6 +264,16 @@ impl PuTable {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cpus.is_empty()
+    }
+
+    /// Every hardware thread.
+    pub(crate) fn pus(&self) -> impl Iterator<Item = PuIdx> + use<> {
+        (0..self.len() as u32).map(PuIdx)
+    }
+
+    /// Whether a hardware thread has one of some CPUs.
+    pub(crate) fn is_in(&self, pu: PuIdx, cpus: &CpuSet) -> bool {
+        self.cpu(pu).is_some_and(|cpu| cpus.contains(cpu))
     }
 
     /// The kernel's number of a hardware thread, if it has one.

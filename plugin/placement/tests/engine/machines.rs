@@ -3,7 +3,7 @@
 use berth_placement::ObjectKind::{Core, Die, L1, L2, L3, Numa, Package, Pu};
 use berth_placement::{
     CoreIdx, CoreKind, CpuId, CpuSet, Device, ECores, Fixes, Machine, Node, Numbering, ObjectKind,
-    Parts, PuIdx, SocketKind,
+    Parts, SocketKind,
 };
 
 use crate::harness::ask::Ask;
@@ -110,28 +110,6 @@ fn other_numbers_reach_every_part() {
         last.parts().whole_order,
         [0, 4, 1, 5, 2, 6, 3, 7].map(CpuId)
     );
-}
-
-/// A node's hardware threads by the objects of a kind; those outside are one past the last.
-#[test]
-fn hardware_threads_by_object() {
-    let machine = host("0,1 2,3 | 4,5 6,7; l3 0-3 6-7; numa 0=0-7 1=4-5").machine;
-    let node = Ask::default().node(&machine, SocketKind::Package, None);
-    for (kind, objects, widths) in [
-        (L3, [0, 0, 0, 0, 2, 2, 1, 1], &[4, 2][..]),
-        (Numa, [0, 0, 0, 0, 1, 1, 0, 0], &[6, 2]),
-        (Core, [0, 0, 1, 1, 2, 2, 3, 3], &[2; 4]),
-        (Die, [0; 8], &[]),
-    ] {
-        let domains = node.domains(kind);
-        let found: Vec<u32> = (0..8).map(|pu| domains.of(PuIdx(pu))).collect();
-        let found_widths: Vec<usize> = domains.iter().map(<[_]>::len).collect();
-        assert_eq!(
-            (&found[..], &found_widths[..]),
-            (&objects[..], widths),
-            "{kind:?}"
-        );
-    }
 }
 
 /// Section 3.1 of Grid Engine's specification.

@@ -7,7 +7,6 @@ use crate::owned::{Owned, reserved_cpus};
 use crate::request::Request;
 use crate::request::cpuset::{Attribute, Attributes, Dynamic};
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::PuIdx;
 use crate::sets::nodeset::NodeSet;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
@@ -60,9 +59,9 @@ impl<'a> Job<'a> {
     pub(super) fn whole_node(&self, at: usize, request: &Request) -> Option<CpuSet> {
         let (_, cpus) = self.node.distances().node(at)?;
         let table = self.node.table();
-        let pus = (0..table.len() as u32).map(PuIdx);
-        let all = table.all().cloned().unwrap_or_else(|| table.cpus(pus));
+        let all = table.all().cloned();
         let mut all = all
+            .unwrap_or_else(|| table.cpus(table.pus()))
             .intersection(cpus)
             .difference(&reserved_cpus(request, self.node));
         if let Some(allowed) = self.node.allowed().filter(|allowed| !allowed.is_empty()) {

@@ -146,8 +146,7 @@ fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
     let is_used = |pu: PuIdx| used[pu.index()];
     let (unit, idle) = match walk.level {
         Level::Threads => {
-            let pus = (0..table.len() as u32).map(PuIdx);
-            let idle = pus.filter(|pu| here.owned.has(*pu) && !is_used(*pu));
+            let idle = here.owned.pus().filter(|pu| !is_used(*pu));
             ("hardware thread", idle.count())
         }
         Level::Cores => {
@@ -178,8 +177,7 @@ fn piled(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
         Level::Threads | Level::Cores => return None,
     };
     let mut owned = vec![false; objects.len()];
-    let own = (0..table.len() as u32).map(PuIdx);
-    let own = own.filter(|pu| here.owned.has(*pu));
+    let own = here.owned.pus();
     own.for_each(|pu| owned[objects.of(pu) as usize] = true);
     let counts = tasks_of_each(objects, placed);
     let is_idle = |(owned, tasks): &(&bool, &u32)| **owned && **tasks == 0;

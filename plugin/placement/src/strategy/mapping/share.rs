@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::{CpuId, PuIdx};
+use crate::sets::ids::CpuId;
 use crate::strategy::situation::Situation;
 use crate::topology::objects::Places;
 
@@ -21,7 +21,7 @@ pub(super) struct Share<'a> {
 impl<'a> Share<'a> {
     /// With `as_threads` each hardware thread is a CPU, otherwise each core is.
     pub(super) fn of(here: &Situation<'_>, places: &'a Places, as_threads: bool) -> Self {
-        let own = owned(here);
+        let own = here.owned.usable_cpus(here.node.table());
         let limit = here
             .threads_of_bound_core()
             .map_or(usize::MAX, |threads| threads as usize);
@@ -120,17 +120,5 @@ impl<'a> Share<'a> {
     /// The kernel numbers of the hardware threads of several CPUs, as a set.
     pub(super) fn set(&self, cpus: &[usize]) -> CpuSet {
         cpus.iter().flat_map(|cpu| self.numbers(*cpu)).collect()
-    }
-}
-
-/// The step's CPUs, without specialised threads.
-fn owned(here: &Situation<'_>) -> CpuSet {
-    let table = here.node.table();
-    let own = (0..table.len() as u32)
-        .map(PuIdx)
-        .filter(|pu| here.owned.has(*pu));
-    match table.all() {
-        Some(all) if here.owned.count as usize == table.len() => all.clone(),
-        _ => table.cpus(own),
     }
 }

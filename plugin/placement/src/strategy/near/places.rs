@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use crate::owned::reserved_cpus;
-use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::strategy::near::devices::Devices;
 use crate::strategy::situation::Situation;
@@ -136,14 +135,11 @@ fn cores(here: &Situation<'_>, limit: Option<u32>) -> Cores {
     others.insert_all(&here.claims.taken);
     let others = Some(others).filter(|others| !others.is_empty());
     let limit = limit.unwrap_or(u32::MAX) as usize;
-    let isolated = here.node.machine().map(|machine| machine.isolated());
-    let isolated = isolated.filter(|isolated| !isolated.is_empty());
-    let is_in = |set: &CpuSet, pu: PuIdx| table.cpu(pu).is_some_and(|cpu| set.contains(cpu));
     let usable = |(of_others, of_isolated): (bool, bool)| {
         let others = others.as_ref().filter(|_| !of_others);
-        let isolated = isolated.filter(|_| !of_isolated);
-        let is_of_others = |pu: &PuIdx| others.is_some_and(|set| is_in(set, *pu));
-        let is_isolated = |pu: &PuIdx| isolated.is_some_and(|set| is_in(set, *pu));
+        let isolated = here.node.isolated().filter(|_| !of_isolated);
+        let is_of_others = |pu: &PuIdx| others.is_some_and(|set| table.is_in(*pu, set));
+        let is_isolated = |pu: &PuIdx| isolated.is_some_and(|set| table.is_in(*pu, set));
         let mut cores = Cores {
             pus: Vec::with_capacity(table.len()),
             ends: Vec::with_capacity(table.cores.len()),

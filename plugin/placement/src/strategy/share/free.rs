@@ -30,7 +30,7 @@ impl Free {
     /// At most `limit` hardware threads of each core are used. Isolated CPUs are used only where the
     /// step has no others.
     pub(super) fn of(here: &Situation<'_>, limit: Option<u32>) -> Self {
-        let isolated = isolated(here);
+        let isolated = here.node.isolated();
         let taken = &here.claims.taken;
         let free = Self::without(here, limit, (taken, isolated));
         match (isolated, free.cores.is_empty()) {
@@ -47,7 +47,7 @@ impl Free {
         }
         let mut taken = here.claims.taken.clone();
         taken.insert_all(&here.claims.pools);
-        let free = Self::without(here, limit, (&taken, isolated(here)));
+        let free = Self::without(here, limit, (&taken, here.node.isolated()));
         (!free.cores.is_empty()).then_some(free)
     }
 
@@ -70,9 +70,8 @@ impl Free {
         for core in nest.cores() {
             gap = gap.min(core.gap);
             let members = table.cores.members(core.index);
-            let is_in = |set: Option<&CpuSet>, pu: &PuIdx| {
-                set.is_some_and(|set| table.cpu(*pu).is_some_and(|cpu| set.contains(cpu)))
-            };
+            let is_in =
+                |set: Option<&CpuSet>, pu: &PuIdx| set.is_some_and(|set| table.is_in(*pu, set));
             if members.iter().any(|pu| is_in(taken, pu)) {
                 continue;
             }
@@ -164,12 +163,6 @@ impl Free {
             cpus: here.node.table().cpus_of(pus),
         }
     }
-}
-
-/// CPUs that the kernel isolates.
-fn isolated<'a>(here: &Situation<'a>) -> Option<&'a CpuSet> {
-    let isolated = here.node.machine().map(|machine| machine.isolated());
-    isolated.filter(|isolated| !isolated.is_empty())
 }
 
 /// Why a share cannot be served.
