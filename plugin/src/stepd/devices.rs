@@ -84,23 +84,31 @@ mod tests {
     use berth_placement::{CpuSet, DeviceRun};
     use std::sync::Arc;
 
+    /// Three GPUs of one vendor, and those of successive tasks.
+    fn order(only_own: bool, granted: bool, runs: &[(&str, u32)]) -> DeviceOrder {
+        let run = |(own, tasks): &(&str, u32)| DeviceRun {
+            own: CpuSet::from_list(own).unwrap(),
+            tasks: *tasks,
+        };
+        DeviceOrder {
+            vendors: vec![0x10de; 3],
+            only_own,
+            granted,
+            runs: runs.iter().map(run).collect(),
+        }
+    }
+
     /// A list is as long as the one that the parent has written, so each task writes its own there.
     #[test]
     fn each_tasks_list_fits_where_the_parents_stands_without_the_allocator() {
+        let apart = &[("1", 1), ("0", 1), ("2", 1)];
+        let names = Some("GPU-a,GPU-bc,7");
+        let of_names = ["GPU-bc,GPU-a,7", "GPU-a,GPU-bc,7", "7,GPU-a,GPU-bc"];
+        let two = &[("0", 2), ("2", 1)][..];
         for (own, runs, slurms, expected) in [
-            (
-                false,
-                &[("0", 2), ("2", 1)][..],
-                None,
-                ["0,1,2", "0,1,2", "2,0,1"],
-            ),
+            (false, two, None, ["0,1,2", "0,1,2", "2,0,1"]),
             (true, &[("0-1", 1), ("2", 2)], None, ["0,1", "2", "2"]),
-            (
-                false,
-                &[("1", 1), ("0", 1), ("2", 1)],
-                Some("GPU-a,GPU-bc,7"),
-                ["GPU-bc,GPU-a,7", "GPU-a,GPU-bc,7", "7,GPU-a,GPU-bc"],
-            ),
+            (false, apart, names, of_names),
         ] {
             let given = |name: &str| match name {
                 "CUDA_VISIBLE_DEVICES" => slurms.map(String::from),
@@ -108,16 +116,7 @@ mod tests {
                     .filter(|_| name == "SLURM_STEP_GPUS")
                     .map(String::from),
             };
-            let run = |(own, tasks): &(&str, u32)| DeviceRun {
-                own: CpuSet::from_list(own).unwrap(),
-                tasks: *tasks,
-            };
-            let order = DeviceOrder {
-                vendors: vec![0x10de; 3],
-                only_own: own,
-                granted: slurms.is_some(),
-                runs: runs.iter().map(run).collect(),
-            };
+            let order = order(own, slurms.is_some(), runs);
             assert!(variables(&order, 2, given).is_none(), "{runs:?}");
             let devices = Devices::from_variables(variables(&order, 3, given).unwrap());
             let (_, all) = devices.all.first().unwrap();

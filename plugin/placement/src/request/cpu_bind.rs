@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use derive_more::Display;
+use strum::IntoStaticStr;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
@@ -51,9 +51,9 @@ impl ObjectKind {
 }
 
 /// Kind of object a task is bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, IntoStaticStr)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[display("{}", self.word())]
+#[strum(serialize_all = "lowercase")]
 pub enum Level {
     /// Hardware threads.
     Threads,
@@ -232,12 +232,7 @@ impl Level {
     /// The word that users know.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Cores => "cores",
-            Self::Sockets => "sockets",
-            Self::Ldoms => "ldoms",
-        }
+        self.into()
     }
 }
 

@@ -5,14 +5,15 @@
 
 use std::fmt;
 
-use derive_more::Display;
+use strum::IntoStaticStr;
 
 use crate::sets::text::write_number;
 
 /// First level: which tasks go to which host. slurmctld decides it; here it
 /// only shapes the default inside the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[strum(serialize_all = "lowercase")]
 pub enum AcrossHosts {
     /// Fill a host, then the next.
     Block,
@@ -24,13 +25,14 @@ pub enum AcrossHosts {
     Plane,
     /// The request does not give it.
     #[default]
+    #[strum(serialize = "*")]
     Unknown,
 }
 
 /// Order of the second level (sockets) and third level (cores).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, IntoStaticStr)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[display("{}", self.word())]
+#[strum(serialize_all = "lowercase")]
 pub enum Order {
     /// One object is filled, then the next.
     Block,
@@ -78,11 +80,7 @@ impl Order {
     /// The word that users know.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::Cyclic => "cyclic",
-            Self::Fcyclic => "fcyclic",
-        }
+        self.into()
     }
 }
 
@@ -103,13 +101,7 @@ impl Distribution {
         if let (AcrossHosts::Unknown, None, Some(pack)) = (self.hosts, self.sockets, pack) {
             return out.write_str(pack);
         }
-        out.write_str(match self.hosts {
-            AcrossHosts::Block => "block",
-            AcrossHosts::Cyclic => "cyclic",
-            AcrossHosts::Arbitrary => "arbitrary",
-            AcrossHosts::Plane => "plane",
-            AcrossHosts::Unknown => "*",
-        })?;
+        out.write_str(self.hosts.into())?;
         if let Some(size) = self.plane_size {
             out.write_str("=")?;
             write_number(out, size)?;

@@ -6,32 +6,28 @@ use std::fmt;
 use std::str::FromStr;
 
 use derive_more::Display;
+use strum::EnumString;
 
 use crate::sets::text::TextError;
 
 /// What a step requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, EnumString)]
+#[strum(
+    serialize_all = "lowercase",
+    ascii_case_insensitive,
+    parse_err_ty = TextError,
+    parse_err_fn = no_confine
+)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Confine {
     /// The tasks' masks are advice.
-    #[display("off")]
     Off,
     /// No task leaves its CPUs.
-    #[display("task")]
     Task,
 }
 
-impl FromStr for Confine {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        // As all words of berth's own options, in any case.
-        match text.to_ascii_lowercase().as_str() {
-            "task" => Ok(Self::Task),
-            "off" => Ok(Self::Off),
-            _ => Err(TextError::new(text, "task or off")),
-        }
-    }
+fn no_confine(text: &str) -> TextError {
+    TextError::new(text, "task or off")
 }
 
 /// What the site sets for steps that request nothing, and whether they may refuse it.
@@ -89,54 +85,39 @@ impl fmt::Display for SiteConfine {
 }
 
 /// The requested kind of cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, EnumString)]
+#[strum(
+    serialize_all = "lowercase",
+    ascii_case_insensitive,
+    parse_err_ty = TextError,
+    parse_err_fn = no_core_kind
+)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CoreKindWish {
     /// All cores.
     #[default]
-    #[display("any")]
     Any,
     /// Fast cores.
-    #[display("performance")]
     Performance,
     /// Slow and frugal cores.
-    #[display("efficiency")]
     Efficiency,
 }
 
-impl FromStr for CoreKindWish {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        match text.to_ascii_lowercase().as_str() {
-            "any" => Ok(Self::Any),
-            "performance" => Ok(Self::Performance),
-            "efficiency" => Ok(Self::Efficiency),
-            _ => Err(TextError::new(text, "performance, efficiency or any")),
-        }
-    }
+fn no_core_kind(text: &str) -> TextError {
+    TextError::new(text, "performance, efficiency or any")
 }
 
 /// What a job requests. No job can request a pool: the site says which jobs are in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
-#[display("none")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, EnumString)]
+#[strum(serialize_all = "lowercase", parse_err_ty = TextError, parse_err_fn = no_pool)]
 pub enum PoolWish {
     /// The job runs as a normal one.
     None,
 }
 
-impl FromStr for PoolWish {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        match text {
-            "none" => Ok(Self::None),
-            _ => Err(TextError::new(
-                text,
-                "none (the site decides which jobs are in a pool, by their partition)",
-            )),
-        }
-    }
+fn no_pool(text: &str) -> TextError {
+    let wanted = "none (the site decides which jobs are in a pool, by their partition)";
+    TextError::new(text, wanted)
 }
 
 /// A pool's name, as `berth plan` asks about it; `none` is no pool.

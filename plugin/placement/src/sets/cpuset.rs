@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::sets::ids::CpuId;
-use crate::sets::text::write_number;
+use crate::sets::text::write_ranges;
 
 pub use crate::sets::limits::MAX_CPUS;
 
@@ -208,7 +208,7 @@ impl CpuSet {
     }
 
     /// The first and last member of each run of successive ones, in ascending order.
-    fn ranges(&self) -> impl Iterator<Item = (CpuId, CpuId)> + '_ {
+    fn ranges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut words = self.numbered();
         // The members of the word under way that are left.
         let (mut base, mut rest) = (0, 0);
@@ -232,7 +232,6 @@ impl CpuSet {
                 }
             }
         })
-        .map(|(first, last)| (CpuId(first), CpuId(last)))
     }
 
     /// Writes the kernel's compact list form, as [`fmt::Display`] does.
@@ -240,15 +239,7 @@ impl CpuSet {
     /// # Errors
     /// Those of the writer.
     pub fn write_list(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        for (at, (first, last)) in self.ranges().enumerate() {
-            out.write_str(if at > 0 { "," } else { "" })?;
-            write_number(out, first.0)?;
-            if first < last {
-                out.write_str("-")?;
-                write_number(out, last.0)?;
-            }
-        }
-        Ok(())
+        write_ranges(out, self.ranges())
     }
 
     /// Adds all members of `other`.

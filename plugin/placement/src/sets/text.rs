@@ -220,6 +220,25 @@ pub fn write_number(out: &mut impl fmt::Write, number: u32) -> fmt::Result {
     out.write_str(&PAIRS[end - digits..end])
 }
 
+/// Writes numbers as the kernel's compact list: `0-3,8`. Each range has its first and last number.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_ranges(
+    out: &mut impl fmt::Write,
+    ranges: impl Iterator<Item = (u32, u32)>,
+) -> fmt::Result {
+    for (at, (first, last)) in ranges.enumerate() {
+        out.write_str(if at > 0 { "," } else { "" })?;
+        write_number(out, first)?;
+        if first < last {
+            out.write_str("-")?;
+            write_number(out, last)?;
+        }
+    }
+    Ok(())
+}
+
 /// The most bytes of a word that somebody means. Longer ones are no typing errors, and comparing them takes time.
 pub const LONGEST_WORD: usize = 64;
 

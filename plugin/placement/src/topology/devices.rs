@@ -6,6 +6,7 @@ use std::str::FromStr;
 use derive_more::Display;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::NumaId;
@@ -33,7 +34,8 @@ pub struct Device {
 }
 
 /// The purpose of a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[cfg_attr(
     feature = "serde",
     derive(Serialize, Deserialize),
@@ -95,13 +97,6 @@ impl Device {
 }
 
 impl DeviceKind {
-    const ALL: [(Self, &str); 4] = [
-        (Self::Gpu, "gpu"),
-        (Self::Network, "network"),
-        (Self::Storage, "storage"),
-        (Self::Other, "other"),
-    ];
-
     /// The kind of a PCI function. A plain VGA controller is a GPU if its vendor makes GPUs that
     /// compute; otherwise it is a management controller's screen.
     #[must_use]
@@ -121,15 +116,7 @@ impl DeviceKind {
     /// Its word: `gpu`, `network`, `storage` or `other`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
-        found.map_or("other", |(_, name)| name)
-    }
-
-    /// The kind of a word; a word that is not known is another kind of device.
-    #[must_use]
-    pub fn of_name(name: &str) -> Self {
-        let found = Self::ALL.iter().find(|(_, known)| *known == name);
-        found.map_or(Self::Other, |(kind, _)| *kind)
+        self.into()
     }
 }
 

@@ -2,7 +2,7 @@
 //! In: a machine of equal sockets, cores and threads. Out: the same with other
 //! kernel numbers, for trying out what a request gives on such a node. Pure.
 
-use std::str::FromStr;
+use strum::EnumString;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
@@ -11,7 +11,8 @@ use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts, SocketKi
 
 /// Kernel number of thread *t* of core *c* of socket *s*, with S sockets,
 /// C cores per socket and T threads per core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = TextError, parse_err_fn = no_numbering)]
 pub enum Numbering {
     /// `(s·C + c)·T + t`: neighbours have neighbouring numbers.
     Block,
@@ -35,17 +36,8 @@ impl Numbering {
     }
 }
 
-impl FromStr for Numbering {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        Ok(match text {
-            "block" => Self::Block,
-            "cyclic" => Self::Cyclic,
-            "threads-last" => Self::ThreadsLast,
-            _ => return Err(TextError::new(text, "block, cyclic or threads-last")),
-        })
-    }
+fn no_numbering(text: &str) -> TextError {
+    TextError::new(text, "block, cyclic or threads-last")
 }
 
 impl Machine {

@@ -16,12 +16,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use derive_more::Display;
+use strum::EnumString;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::WORD_BYTES;
 use crate::sets::nodeset::NodeSet;
-use crate::sets::text::TextError;
+use crate::sets::text::{TextError, write_ranges};
 
 pub use keyword::{Attribute, Attributes, CpusetError, Keyword};
 pub use words::Words;
@@ -107,7 +108,7 @@ impl Dynamic {
 impl fmt::Display for CpusetRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::None => Written::new(f)?.add(Keyword::Type, Some("none"))?.end(),
+            Self::None => in_brackets(f, [(Keyword::Type, "none")]),
             Self::Static(set) => set.fmt(f),
             Self::Dynamic(set) => set.fmt(f),
         }
@@ -116,63 +117,62 @@ impl fmt::Display for CpusetRequest {
 
 impl fmt::Display for Static {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Written::new(f)?
-            .add(Keyword::Type, Some("static"))?
-            .add(Keyword::Name, Some(&self.name))?
-            .add(Keyword::Ncpus, self.ncpus)?
-            .end()
+        let words = [
+            (Keyword::Type, Some("static".into())),
+            (Keyword::Name, Some(self.name.to_string())),
+            (Keyword::Ncpus, self.ncpus.map(|count| count.to_string())),
+        ];
+        in_brackets(f, given(words))
     }
 }
 
 impl fmt::Display for Dynamic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
         let whole = self.node_ex.map(|whole| if whole { "Y" } else { "N" });
-        let some = Some(self.attributes).filter(|all| !all.is_empty());
-        let written = Written::new(f)?
-            .add(Keyword::Ncpus, self.ncpus)?
-            .add(Keyword::CpuList, self.cpu_list.as_ref())?
-            .add(Keyword::MaxRadius, self.max_radius)?
-            .add(Keyword::MaxCpuPerNode, self.max_cpu_per_node)?
-            .add(Keyword::NodeEx, whole)?
-            .add(Keyword::MemList, self.mem_list.as_ref())?
-            .add(Keyword::ResumeOption, self.orig_cpus.then_some("ORIG_CPUS"))?
-            .add(Keyword::Options, some)?;
-        let cleared = self.cleared.iter();
-        let written = cleared
-            .copied()
-            .try_fold(written, |written, keyword| written.add(keyword, Some("")));
-        written?.end()
+        let options = Some(self.attributes).filter(|all| !all.is_empty());
+        let words = [
+            (Keyword::Ncpus, number(self.ncpus)),
+            (
+                Keyword::CpuList,
+                self.cpu_list.as_ref().map(CpuList::to_string),
+            ),
+            (Keyword::MaxRadius, number(self.max_radius)),
+            (Keyword::MaxCpuPerNode, number(self.max_cpu_per_node)),
+            (Keyword::NodeEx, whole.map(String::from)),
+            (
+                Keyword::MemList,
+                self.mem_list.as_ref().map(NodeSet::to_string),
+            ),
+            (
+                Keyword::ResumeOption,
+                self.orig_cpus.then(|| "ORIG_CPUS".into()),
+            ),
+            (Keyword::Options, options.map(|all| all.to_string())),
+        ];
+        let cleared = self.cleared.iter().map(|keyword| (*keyword, String::new()));
+        in_brackets(f, given(words).chain(cleared))
     }
 }
 
-/// Words on their way into a text.
-struct Written<'a, 'f> {
-    f: &'a mut fmt::Formatter<'f>,
-    some: bool,
+/// The words that have a value.
+fn given<const N: usize>(
+    words: [(Keyword, Option<String>); N],
+) -> impl Iterator<Item = (Keyword, String)> {
+    let words = words.into_iter();
+    words.filter_map(|(keyword, value)| Some((keyword, value?)))
 }
 
-impl<'a, 'f> Written<'a, 'f> {
-    fn new(f: &'a mut fmt::Formatter<'f>) -> Result<Self, fmt::Error> {
-        f.write_str("CPUSET[")?;
-        Ok(Self { f, some: false })
-    }
-
-    fn add(
-        mut self,
-        keyword: Keyword,
-        value: Option<impl fmt::Display>,
-    ) -> Result<Self, fmt::Error> {
-        if let Some(value) = value {
-            self.f.write_str(if self.some { ";" } else { "" })?;
-            write!(self.f, "{keyword}={value}")?;
-            self.some = true;
-        }
-        Ok(self)
-    }
-
-    fn end(self) -> fmt::Result {
-        self.f.write_str("]")
-    }
+/// Writes words as LSF has them: `CPUSET[KEYWORD=VALUE;…]`.
+fn in_brackets<V: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    words: impl IntoIterator<Item = (Keyword, V)>,
+) -> fmt::Result {
+    let words = words.into_iter();
+    let words: Vec<_> = words
+        .map(|(keyword, value)| format!("{keyword}={value}"))
+        .collect();
+    write!(f, "CPUSET[{}]", words.join(";"))
 }
 
 /// Different CPUs in an order, as runs of successive numbers.
@@ -212,14 +212,7 @@ impl CpuList {
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (first, last)) in self.runs.iter().enumerate() {
-            f.write_str(if at > 0 { "," } else { "" })?;
-            match first == last {
-                true => write!(f, "{first}")?,
-                false => write!(f, "{first}-{last}")?,
-            }
-        }
-        Ok(())
+        write_ranges(f, self.runs.iter().copied())
     }
 }
 
@@ -314,28 +307,17 @@ impl fmt::Display for StepCpuset {
 }
 
 /// What a cpuset leads to that cannot be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, EnumString)]
+#[strum(serialize_all = "lowercase", parse_err_ty = TextError, parse_err_fn = no_cpuset_fail)]
 pub enum CpusetFail {
     /// The step is refused.
     #[default]
-    #[display("refuse")]
     Refuse,
     /// The step runs without a cpuset and without a binding, with a note.
-    #[display("unbound")]
     Unbound,
 }
 
-impl FromStr for CpusetFail {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        match text {
-            "refuse" => Ok(Self::Refuse),
-            "unbound" => Ok(Self::Unbound),
-            _ => Err(TextError::new(
-                text,
-                "refuse or unbound; no step waits for CPUs, because Slurm queues jobs",
-            )),
-        }
-    }
+fn no_cpuset_fail(text: &str) -> TextError {
+    let wanted = "refuse or unbound; no step waits for CPUs, because Slurm queues jobs";
+    TextError::new(text, wanted)
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use strum::{EnumCount, VariantArray};
 
 use crate::request::cpuset::keyword::{Attribute, Attributes, CpusetError, Keyword};
-use crate::request::cpuset::{CpuList, CpusetName};
+use crate::request::cpuset::{CpuList, CpusetName, in_brackets};
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::{CPUSET_BYTES, MAX_CPUS, MAX_ENTRIES};
@@ -154,12 +154,7 @@ fn shown(text: &str) -> String {
 
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CPUSET[")?;
-        for (at, (keyword, value)) in self.iter().enumerate() {
-            f.write_str(if at > 0 { ";" } else { "" })?;
-            write!(f, "{keyword}={value}")?;
-        }
-        f.write_str("]")
+        in_brackets(f, self.iter())
     }
 }
 

@@ -14,6 +14,7 @@ use derive_more::Display;
 use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
+use crate::sets::text::write_ranges;
 
 pub use read::MappingTexts;
 pub use words::{MappingError, level_word};
@@ -297,14 +298,7 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, &'static str> {
 
 impl fmt::Display for PeList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut comma = "";
-        for range in &self.0 {
-            match range.start() == range.end() {
-                true => write!(f, "{comma}{}", range.start())?,
-                false => write!(f, "{comma}{}-{}", range.start(), range.end())?,
-            }
-            comma = ",";
-        }
-        Ok(())
+        let ranges = self.0.iter();
+        write_ranges(f, ranges.map(|range| (*range.start(), *range.end())))
     }
 }
