@@ -59,7 +59,7 @@ pub(crate) fn bind(
 /// What the node sets of a step's tasks depend on.
 struct Memory<'a> {
     found: NodeSet,
-    near: Vec<(NumaId, CpuSet)>,
+    node: &'a Node,
     /// Nodes near the CPUs of earlier tasks.
     known: HashMap<CpuSet, NodeSet>,
     policy: &'a MemPolicy,
@@ -74,13 +74,17 @@ struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    fn new(policy: &'a MemPolicy, node: &Node, rank_wraps_at: u32) -> Result<Self, MemoryRefusal> {
+    fn new(
+        policy: &'a MemPolicy,
+        node: &'a Node,
+        rank_wraps_at: u32,
+    ) -> Result<Self, MemoryRefusal> {
         let machine = node.machine().ok_or_else(|| MemoryRefusal::Unknown {
             requested: policy.clone(),
         })?;
         Ok(Self {
             found: machine.numa_nodes(),
-            near: machine.cpus_by_nearest_node(),
+            node,
             known: HashMap::new(),
             policy,
             rank_wraps_at: rank_wraps_at.max(1),
@@ -117,8 +121,7 @@ impl<'a> Memory<'a> {
         if let Some(known) = self.known.get(cpus) {
             return Ok(known.clone());
         }
-        let near = self.near.iter().filter(|(_, node)| node.intersects(cpus));
-        let near: NodeSet = near.map(|(id, _)| *id).collect();
+        let near = self.node.numa_nodes_of(cpus);
         if near.is_empty() {
             let cpus = cpus.clone();
             return Err(MemoryRefusal::NoneNear { task, cpus });

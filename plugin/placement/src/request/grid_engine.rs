@@ -96,12 +96,9 @@ pub struct Binding {
 }
 
 /// A wrong `--binding`, with the place where it is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BindingError {
-    text: String,
-    at: usize,
-    what: String,
-}
+#[derive(Clone, Debug, PartialEq, Eq, Display)]
+#[display("--binding: {_0}\n{GRAMMAR}")]
+pub struct BindingError(String);
 
 impl Binding {
     /// Whether it binds batch scripts too. A script has the whole allocation to start its steps in.
@@ -132,13 +129,9 @@ impl FromStr for Binding {
 
     fn from_str(text: &str) -> Result<Self, BindingError> {
         if text.len() > BINDING_BYTES {
-            return Err(BindingError {
-                text: String::new(),
-                at: 0,
-                what: format!(
-                    "longer than {BINDING_BYTES} bytes; name fewer cores, or an amount, as in linear:4"
-                ),
-            });
+            return Err(BindingError(format!(
+                "longer than {BINDING_BYTES} bytes; name fewer cores, or an amount, as in linear:4"
+            )));
         }
         Reader { text, at: 0 }.binding()
     }
@@ -326,21 +319,11 @@ impl<'a> Reader<'a> {
     }
 
     fn error(&self, expected: &str) -> BindingError {
-        BindingError {
-            text: self.text.into(),
-            at: self.at,
-            what: format!("expected {expected} here"),
-        }
-    }
-}
-
-impl fmt::Display for BindingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "--binding: {}", self.what)?;
-        if !self.text.is_empty() {
-            writeln!(f, "{}", marked(&self.text, self.at))?;
-        }
-        f.write_str(GRAMMAR)
+        let what = format!("expected {expected} here");
+        BindingError(match self.text {
+            "" => what,
+            text => format!("{what}\n{}", marked(text, self.at)),
+        })
     }
 }
 

@@ -195,16 +195,8 @@ impl CpuSet {
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.numbered().flat_map(|(at, word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    CpuId(at as u32 * BITS + bit)
-                })
-            })
-        })
+        let numbers = self.numbered().flat_map(|(at, word)| members(at, word));
+        numbers.map(CpuId)
     }
 
     /// The first and last member of each run of successive ones, in ascending order.
@@ -280,6 +272,18 @@ impl CpuSet {
     pub fn intersects(&self, other: &Self) -> bool {
         self.numbered().any(|(at, word)| word & other.word(at) != 0)
     }
+}
+
+/// The numbers of a word's bits, by the number of the word.
+pub(crate) fn members(at: usize, word: u64) -> impl Iterator<Item = u32> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let bit = rest.trailing_zeros();
+            rest &= rest - 1;
+            at as u32 * BITS + bit
+        })
+    })
 }
 
 /// The place of a word's lowest bit, and how many set bits follow each other from there on.

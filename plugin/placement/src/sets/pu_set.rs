@@ -4,6 +4,7 @@
 //! Unlike a set of CPUs it has room for all threads of its node from the start, and small nodes need
 //! no memory of their own for it.
 
+use crate::sets::cpuset::members;
 use crate::sets::ids::PuIdx;
 
 /// Hardware threads of a word.
@@ -115,16 +116,8 @@ impl PuSet {
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = PuIdx> + '_ {
-        self.words().iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros();
-                    rest &= rest - 1;
-                    PuIdx((at * BITS) as u32 + bit)
-                })
-            })
-        })
+        let words = self.words().iter().enumerate();
+        words.flat_map(|(at, word)| members(at, *word)).map(PuIdx)
     }
 }
 

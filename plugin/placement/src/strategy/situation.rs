@@ -1,5 +1,7 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
+use std::ops::Range;
+
 use crate::answer::cpuset::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
 use crate::answer::note::{Note, ReservedNote};
@@ -231,4 +233,20 @@ impl Situation<'_> {
 pub(crate) fn in_cpus(threads: u32, (requested, needed): (u32, u32)) -> u32 {
     let cpus = u64::from(threads) * u64::from(requested) / u64::from(needed.max(1));
     u32::try_from(cpus).unwrap_or(u32::MAX)
+}
+
+/// The first task with fewer hardware threads than `least`, and how many it has.
+pub(crate) fn first_short(tasks: &[TaskPlan], least: u32) -> Option<(u32, u32)> {
+    let given = tasks.iter().map(|task| task.cpus.count() as u32);
+    (0..).zip(given).find(|(_, given)| *given < least)
+}
+
+/// Runs of neighbours of nearly equal length, the longer ones first.
+pub(crate) fn even_runs(
+    within: Range<usize>,
+    count: usize,
+) -> impl ExactSizeIterator<Item = Range<usize>> {
+    let (each, more) = (within.len() / count.max(1), within.len() % count.max(1));
+    let start = move |run: usize| within.start + run * each + run.min(more);
+    (0..count).map(move |run| start(run)..start(run + 1))
 }

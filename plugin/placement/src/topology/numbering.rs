@@ -5,7 +5,7 @@
 use strum::EnumString;
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::CpuId;
+use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::text::TextError;
 use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
 
@@ -40,39 +40,55 @@ fn no_numbering(text: &str) -> TextError {
     TextError::new(text, "block, cyclic or threads-last")
 }
 
-impl Machine {
-    /// A machine of equal packages, each with one NUMA node and one L3 cache.
-    #[must_use]
-    pub fn regular(sockets: u32, cores: u32, threads: u32, numbering: Numbering) -> Option<Self> {
+impl Parts {
+    /// Equal packages without anything beside them, by the number of sockets, of cores of each and of threads of a core.
+    pub(super) fn regular(
+        (sockets, cores, threads): (u32, u32, u32),
+        numbering: Numbering,
+    ) -> Self {
         let size = (sockets, cores, threads);
         let core = |s, c| Core {
             pus: (0..threads)
                 .map(|t| numbering.cpu((s, c, t), size))
                 .collect(),
         };
-        let packages: Vec<_> = (0..sockets)
-            .map(|s| Package {
-                cores: (0..cores).map(|c| core(s, c)).collect(),
-            })
-            .collect();
-        let cpus_of = |package: &Package| -> CpuSet {
-            package
-                .cores
-                .iter()
-                .flat_map(|core| core.pus.iter().copied())
-                .collect()
+        let package = |s| Package {
+            cores: (0..cores).map(|c| core(s, c)).collect(),
         };
-        let l3_caches: Vec<_> = packages.iter().map(cpus_of).collect();
-        let numa_nodes = (0..).zip(&l3_caches).map(|(id, cpus)| NumaNode {
-            id: crate::sets::ids::NumaId(id),
-            cpus: cpus.clone(),
-        });
-        Self::new(Parts {
-            numa_nodes: numa_nodes.collect(),
+        Self {
+            packages: (0..sockets).map(package).collect(),
             allowed: CpuSet::first(sockets * cores * threads),
-            packages,
+            ..Self::default()
+        }
+    }
+}
+
+/// NUMA nodes with these CPUs, numbered in this order.
+pub(super) fn numa_nodes(of_each: &[CpuSet]) -> Vec<NumaNode> {
+    let node = |(id, cpus): (u32, &CpuSet)| NumaNode {
+        id: NumaId(id),
+        cpus: cpus.clone(),
+    };
+    (0..).zip(of_each).map(node).collect()
+}
+
+/// The CPUs of some cores.
+pub(super) fn cpus_of<'a>(cores: impl IntoIterator<Item = &'a Core>) -> CpuSet {
+    let cpus = cores.into_iter().flat_map(|core| &core.pus);
+    cpus.copied().collect()
+}
+
+impl Machine {
+    /// A machine of equal packages, each with one NUMA node and one L3 cache.
+    #[must_use]
+    pub fn regular(sockets: u32, cores: u32, threads: u32, numbering: Numbering) -> Option<Self> {
+        let parts = Parts::regular((sockets, cores, threads), numbering);
+        let packages = parts.packages.iter();
+        let l3_caches: Vec<_> = packages.map(|package| cpus_of(&package.cores)).collect();
+        Self::new(Parts {
+            numa_nodes: numa_nodes(&l3_caches),
             l3_caches,
-            ..Parts::default()
+            ..parts
         })
         .ok()
     }

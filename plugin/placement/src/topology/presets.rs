@@ -5,10 +5,10 @@
 //! is its NUMA node, or unknown where no page says it.
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::{CpuId, NumaId};
+use crate::sets::ids::NumaId;
 use crate::topology::devices::{Device, DeviceKind};
-use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts};
-use crate::topology::numbering::Numbering;
+use crate::topology::machine::{Core, Machine, Parts};
+use crate::topology::numbering::{Numbering, cpus_of, numa_nodes};
 
 /// A node that is known by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,44 +210,24 @@ impl Preset {
     /// The machine; every preset has one.
     #[must_use]
     pub fn machine(&self) -> Option<Machine> {
-        let [sockets, per_socket, threads] = self.size();
-        let cores: Vec<Core> = (0..sockets * per_socket)
-            .map(|core| self.core(core / per_socket, core % per_socket))
-            .collect();
-        let groups = |count: u32| -> Vec<CpuSet> {
-            let size = (cores.len() / count as usize).max(1);
-            cores.chunks(size).map(cpus_of).collect()
+        let parts = Parts::regular(self.size().into(), Numbering::ThreadsLast);
+        let packages = parts.packages.iter();
+        let cores: Vec<&Core> = packages.flat_map(|package| &package.cores).collect();
+        let groups = |count: usize| -> Vec<CpuSet> {
+            let cores = cores.chunks((cores.len() / count).max(1));
+            cores.map(|cores| cpus_of(cores.iter().copied())).collect()
         };
-        let numa = groups(self.numa_count());
-        let each_core = groups(sockets * per_socket);
-        let packages = cores.chunks(per_socket as usize);
-        let packages = packages.map(|cores| Package {
-            cores: cores.to_vec(),
-        });
+        let numa = groups(self.numa_count() as usize);
+        let each_core = groups(cores.len());
         Machine::new(Parts {
-            packages: packages.collect(),
-            numa_nodes: (0..)
-                .zip(&numa)
-                .map(|(id, cpus)| NumaNode {
-                    id: NumaId(id),
-                    cpus: cpus.clone(),
-                })
-                .collect(),
-            l3_caches: groups(self.cache_count()),
+            numa_nodes: numa_nodes(&numa),
+            l3_caches: groups(self.cache_count() as usize),
             l2_caches: each_core.clone(),
             l1_caches: each_core,
-            allowed: (0..sockets * per_socket * threads).map(CpuId).collect(),
             devices: self.devices(&numa),
-            ..Parts::default()
+            ..parts.clone()
         })
         .ok()
-    }
-
-    fn core(&self, socket: u32, core: u32) -> Core {
-        let cpu = |thread| Numbering::ThreadsLast.cpu((socket, core, thread), self.size().into());
-        Core {
-            pus: (0..self.threads).map(cpu).collect(),
-        }
     }
 
     fn devices(&self, numa: &[CpuSet]) -> Vec<Device> {
@@ -266,14 +246,10 @@ impl Preset {
     }
 }
 
-fn cpus_of(cores: &[Core]) -> CpuSet {
-    let cpus = cores.iter().flat_map(|core| &core.pus);
-    cpus.copied().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sets::ids::CpuId;
     use crate::topology::machine::SocketKind;
 
     #[test]

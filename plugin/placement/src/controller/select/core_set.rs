@@ -4,6 +4,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::sets::cpuset::{CpuSet, members};
+use crate::sets::ids::CpuId;
+
 const BITS: u32 = u64::BITS;
 
 /// A set of cores of one node.
@@ -73,12 +76,13 @@ impl CoreSet {
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.0).flat_map(|(at, word)| bits(at, *word))
+        let words = self.0.iter().enumerate();
+        words.flat_map(|(at, word)| members(at, *word))
     }
 
     /// Members of a range in ascending order.
     pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
-        parts(range).flat_map(|(at, part)| bits(at as u32, self.word(at) & part))
+        parts(range).flat_map(|(at, part)| members(at, self.word(at) & part))
     }
 
     /// Takes all members of `other` out.
@@ -113,17 +117,6 @@ fn parts(range: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-fn bits(at: u32, word: u64) -> impl Iterator<Item = u32> {
-    let mut rest = word;
-    std::iter::from_fn(move || {
-        (rest != 0).then(|| {
-            let bit = rest.trailing_zeros();
-            rest &= rest - 1;
-            at * BITS + bit
-        })
-    })
-}
-
 impl FromIterator<u32> for CoreSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cores: I) -> Self {
         let mut set = Self::new();
@@ -135,20 +128,8 @@ impl FromIterator<u32> for CoreSet {
 /// The compact form of a list: `0-3,8`.
 impl fmt::Display for CoreSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut members = self.iter().peekable();
-        let mut separator = "";
-        while let Some(first) = members.next() {
-            let mut last = first;
-            while let Some(next) = members.next_if_eq(&(last + 1)) {
-                last = next;
-            }
-            match first == last {
-                true => write!(f, "{separator}{first}")?,
-                false => write!(f, "{separator}{first}-{last}")?,
-            }
-            separator = ",";
-        }
-        Ok(())
+        let numbers: CpuSet = self.iter().map(CpuId).collect();
+        numbers.fmt(f)
     }
 }
 

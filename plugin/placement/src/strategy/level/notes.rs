@@ -8,7 +8,7 @@ use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::sets::ids::PuIdx;
 use crate::strategy::level::walk::{Placed, Walk};
-use crate::strategy::situation::Situation;
+use crate::strategy::situation::{Situation, first_short};
 use crate::topology::domains::Domains;
 
 /// The notes on a placement.
@@ -53,8 +53,7 @@ fn shrunk(here: &Situation<'_>, placed: &Placed, walk: &Walk, tasks: &[TaskPlan]
 
 /// The note on the first task with fewer CPUs than so many.
 fn short(here: &Situation<'_>, tasks: &[TaskPlan], least: u32) -> Option<Note> {
-    let given = tasks.iter().map(|task| task.cpus.count() as u32);
-    let (task, given) = (0..).zip(given).find(|(_, given)| *given < least)?;
+    let (task, given) = first_short(tasks, least)?;
     Some(Note::TaskShort {
         task,
         requested: here.request.cpus_per_task,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::answer::near::NearRefusal;
 use crate::request::near::{Gres, Near, What};
 use crate::sets::text::repeated;
+use crate::strategy::situation::even_runs;
 use crate::topology::devices::{Device, DeviceKind};
 use crate::topology::machine::Machine;
 
@@ -186,14 +187,10 @@ impl<'a> Granted<'a> {
     }
 }
 
-/// The numbers below `length` in `count` runs of neighbours of nearly equal length, the longer ones first.
+/// The numbers below `length` in `count` runs.
 fn runs(count: u32, length: u32) -> Vec<Vec<u32>> {
-    let count = count.max(1);
-    let (each, more) = (length / count, length % count);
-    let start = |run: u32| run * each + run.min(more);
-    (0..count)
-        .map(|run| (start(run)..start(run + 1)).collect())
-        .collect()
+    let runs = even_runs(0..length as usize, count.max(1) as usize);
+    runs.map(|run| run.map(|at| at as u32).collect()).collect()
 }
 
 /// Runs of `each` neighbours. Where the tasks are more than such runs, what is left makes one more, together with

@@ -10,7 +10,7 @@ use crate::request::near::{Near, What};
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::near::devices::{self, Devices};
 use crate::strategy::near::places::{Cores, Places};
-use crate::strategy::situation::{Situation, in_cpus};
+use crate::strategy::situation::{Situation, first_short, in_cpus};
 use crate::topology::machine::Machine;
 use crate::topology::objects::ObjectKind;
 use crate::topology::surroundings::Surroundings;
@@ -53,11 +53,13 @@ impl<'a> Neighbours<'a> {
         least: Option<u32>,
     ) -> Result<Plan, Refusal> {
         let next_to = NextTo::of(self.on, &self.devices);
+        let on_devices = on_devices(here, near, &self.devices);
         let nearby = next_to.measured(here.node.machine(), self.devices, &plan.tasks);
         let found = (&nearby, &next_to);
         let has = (&plan, &self.places.cores, least);
         let notes = notes_of(here, near, found, has)?;
-        plan.notes.extend(notes);
+        let on_devices = on_devices.into_iter().map(Note::Near);
+        plan.notes.extend(on_devices.chain(notes));
         plan.near = Some(nearby);
         Ok(plan)
     }
@@ -79,12 +81,6 @@ struct NextTo<'a> {
     unknown: Vec<bool>,
     /// The objects around each part's devices, from narrow to wide.
     around: Vec<Vec<&'a (ObjectKind, CpuSet)>>,
-    /// Devices that Slurm counts on the node, and those that were found, if they differ.
-    disagree: Option<(u32, u32)>,
-    /// As in [`Devices`].
-    fewer: Option<(u32, u32)>,
-    /// As in [`Devices`].
-    shared: Option<(u32, u32)>,
 }
 
 impl<'a> NextTo<'a> {
@@ -93,9 +89,6 @@ impl<'a> NextTo<'a> {
             of_part: Vec::with_capacity(devices.parts.len()),
             unknown: Vec::with_capacity(devices.parts.len()),
             around: Vec::with_capacity(devices.parts.len()),
-            disagree: devices.disagree,
-            fewer: devices.fewer,
-            shared: devices.shared,
         };
         for part in &devices.parts {
             let own = part.iter().map(|at| devices.visible[*at as usize]);
@@ -150,10 +143,10 @@ fn notes_of(
     (plan, cores, least): (&Plan, &Cores, Option<u32>),
 ) -> Result<Vec<Note>, Refusal> {
     let tasks = &plan.tasks;
-    let mut notes = on_devices(here, near, next_to);
+    let mut notes = Vec::new();
     let elsewhere = next_to.elsewhere(nearby, tasks);
     let misfit = elsewhere.map(|(task, _)| task).or_else(|| {
-        let (task, _) = short(tasks, least?)?;
+        let (task, _) = first_short(tasks, least?)?;
         Some(task)
     });
     if let Some(task) = misfit.filter(|_| near.strict) {
@@ -186,24 +179,24 @@ fn notes_of(
 }
 
 /// The notes on the devices alone.
-fn on_devices(here: &Situation<'_>, near: &Near, next_to: &NextTo<'_>) -> Vec<NearNote> {
+fn on_devices(here: &Situation<'_>, near: &Near, devices: &Devices) -> Vec<NearNote> {
     let requested = || near.to_string();
     let is_lost = near.own && near.what != What::Gpu;
     let own = is_lost.then(|| NearNote::OwnOfOthers(requested()));
-    let differ = next_to
+    let differ = devices
         .disagree
         .map(|(slurms, found)| NearNote::DevicesDiffer {
             near: requested(),
             slurms,
             found,
         });
-    let shared = next_to.shared.map(|(each, found)| NearNote::DevicesShared {
+    let shared = devices.shared.map(|(each, found)| NearNote::DevicesShared {
         near: requested(),
         tasks: here.request.tasks,
         each,
         found,
     });
-    let fewer = next_to.fewer.map(|(task, bound)| NearNote::FewerBound {
+    let fewer = devices.fewer.map(|(task, bound)| NearNote::FewerBound {
         near: requested(),
         task,
         bound,
@@ -222,19 +215,13 @@ fn too_few(
     if own < count {
         return Some(Note::MoreTasksThanCpus { tasks: count, own });
     }
-    let (task, given) = short(tasks, least)?;
+    let (task, given) = first_short(tasks, least)?;
     let given = in_cpus(given, (requested, least));
     Some(Note::TaskShort {
         task,
         requested,
         given,
     })
-}
-
-/// The first task with fewer hardware threads than so many, and how many it has.
-fn short(tasks: &[TaskPlan], least: u32) -> Option<(u32, u32)> {
-    let given = tasks.iter().map(|task| task.cpus.count() as u32);
-    (0..).zip(given).find(|(_, given)| *given < least)
 }
 
 /// A task's devices for a text: their names, or their places on the PCI bus.

@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::sets::ids::PuIdx;
 use crate::strategy::near::hand_out::{Part, by_group, by_need};
 use crate::strategy::near::places::{Cores, Places};
+use crate::strategy::situation::even_runs;
 
 /// The CPUs that each task requests.
 #[derive(Clone, Copy, Debug)]
@@ -103,21 +104,13 @@ pub(super) fn tasks(places: &Places, each: CpusPerTask, count: u32) -> Shares {
 /// more tasks than those all of them for every task.
 fn split(cores: &Cores, own: Range<usize>, tasks: usize) -> Vec<Range<usize>> {
     let pus = cores.range(own.clone());
-    let run = |within: &Range<usize>, task: usize| {
-        let (each, more) = (within.len() / tasks, within.len() % tasks);
-        let start = |task: usize| within.start + task * each + task.min(more);
-        start(task)..start(task + 1)
-    };
-    let of_task = |task| {
-        if own.len() >= tasks {
-            cores.range(run(&own, task))
-        } else if pus.len() >= tasks {
-            run(&pus, task)
-        } else {
-            pus.clone()
-        }
-    };
-    (0..tasks).map(of_task).collect()
+    if own.len() >= tasks {
+        return even_runs(own, tasks).map(|run| cores.range(run)).collect();
+    }
+    match pus.len() >= tasks {
+        true => even_runs(pus, tasks).collect(),
+        false => vec![pus; tasks],
+    }
 }
 
 /// Each task gets the next cores, until it has the CPUs it requests.

@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use crate::strategy::situation::even_runs;
+
 /// The units of the row, and where the objects of each layer begin.
 pub(super) struct Row {
     /// For each layer, the number of objects that begin at or before each unit. The last layer is
@@ -153,7 +155,9 @@ struct Best {
 pub(super) fn runs(objects: &[Range<usize>], tasks: usize) -> Vec<Range<usize>> {
     let size = objects.first().map_or(0, Range::len);
     let counts = match objects.iter().all(|object| object.len() == size) {
-        true => equal(objects.len(), tasks),
+        true => even_runs(0..objects.len(), tasks)
+            .map(|run| run.len())
+            .collect(),
         false => {
             let (even, begun) = (unequal(objects, tasks), begun_in(objects, tasks));
             let spanning = |counts: &[usize]| counts.iter().filter(|count| **count > 1).count();
@@ -170,14 +174,6 @@ pub(super) fn runs(objects: &[Range<usize>], tasks: usize) -> Vec<Range<usize>> 
         Some(run.first()?.start..run.last()?.end)
     };
     counts.into_iter().filter_map(run).collect()
-}
-
-/// The number of objects of each run, if all objects are equal.
-fn equal(objects: usize, tasks: usize) -> Vec<usize> {
-    let (each, more) = (objects / tasks.max(1), objects % tasks.max(1));
-    (0..tasks)
-        .map(|task| each + usize::from(task < more))
-        .collect()
 }
 
 /// The number of objects of each run, if a run begins with the object in which a task's even part of the
