@@ -44,10 +44,6 @@ number!(
     CoreIdx
 );
 number!(
-    /// Place of a socket, in Slurm's meaning, in topology order.
-    SocketIdx
-);
-number!(
     /// A task's number on this host, from 0 (Slurm `node_tid`).
     LocalId
 );

@@ -4,7 +4,7 @@
 //! Pure data; `berth-discover` makes it, or it is read from a machine file.
 
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
+use crate::sets::ids::{CoreIdx, CpuId, NumaId};
 use crate::sets::nodeset::NodeSet;
 use crate::topology::devices::Device;
 use crate::topology::parts::{CoreKind, MachineError};
@@ -113,11 +113,7 @@ impl Machine {
             SocketKind::Package => {
                 return self.group_cores(self.parts.packages.len(), package);
             }
-            SocketKind::Numa => self
-                .memory_domains()
-                .into_iter()
-                .map(|(_, cpus)| cpus)
-                .collect(),
+            SocketKind::Numa => self.cpus_of_memory_domains(),
             SocketKind::L3 => self.parts.l3_caches.clone(),
         };
         let of_core = |core: usize| {
@@ -171,6 +167,12 @@ impl Machine {
         domains
     }
 
+    /// The CPUs of each memory domain.
+    pub(crate) fn cpus_of_memory_domains(&self) -> Vec<CpuSet> {
+        let domains = self.memory_domains().into_iter();
+        domains.map(|(_, cpus)| cpus).collect()
+    }
+
     /// Every NUMA node, including those that have only memory.
     #[must_use]
     pub fn numa_nodes(&self) -> NodeSet {
@@ -196,17 +198,13 @@ impl Machine {
             .collect()
     }
 
-    /// The socket of each CPU, by kernel number; `None` for CPUs that do not exist.
-    #[must_use]
-    pub fn socket_of_cpu(&self, kind: SocketKind) -> Vec<Option<SocketIdx>> {
-        let size = self.cpus.highest().map_or(0, |cpu| cpu.index() + 1);
-        let mut table = vec![None; size];
-        for (socket, cores) in self.sockets(kind).iter().enumerate() {
-            for cpu in cores.iter().flat_map(|core| self.pus_of(*core)) {
-                table[cpu.index()] = Some(SocketIdx(socket as u32));
-            }
-        }
-        table
+    /// The CPUs of each socket, in the order of [`Self::sockets`].
+    pub(crate) fn cpus_of_sockets(&self, kind: SocketKind) -> Vec<CpuSet> {
+        let cpus = |cores: &Vec<CoreIdx>| {
+            let cpus = cores.iter().flat_map(|core| self.pus_of(*core));
+            cpus.copied().collect()
+        };
+        self.sockets(kind).iter().map(cpus).collect()
     }
 
     /// The topology string of Grid Engine: `S` is a socket, `C` a core, and `T` a

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
-use crate::topology::machine::Machine;
+use crate::topology::machine::{Machine, SocketKind};
 
 pub use crate::request::cpu_bind::ObjectKind;
 
@@ -25,16 +25,12 @@ impl Machine {
     pub fn objects(&self, kind: ObjectKind) -> Vec<CpuSet> {
         let parts = self.parts();
         match kind {
-            ObjectKind::Numa => self
-                .memory_domains()
-                .into_iter()
-                .map(|(_, cpus)| cpus)
-                .collect(),
+            ObjectKind::Numa => self.cpus_of_memory_domains(),
             ObjectKind::Die => self.existing(&parts.dies),
             ObjectKind::L2 => self.existing(&parts.l2_caches),
             ObjectKind::L1 => self.existing(&parts.l1_caches),
             ObjectKind::L3 => self.in_whole_order(self.existing(&parts.l3_caches)),
-            ObjectKind::Package => self.in_whole_order(self.packages()),
+            ObjectKind::Package => self.in_whole_order(self.cpus_of_sockets(SocketKind::Package)),
             ObjectKind::Core => {
                 let cores = self.cores().iter();
                 let cpus = cores.map(|(_, core)| core.pus.iter().copied().collect());
@@ -45,17 +41,6 @@ impl Machine {
                 self.in_whole_order(cpus.map(|cpu| CpuSet::from_iter([*cpu])).collect())
             }
         }
-    }
-
-    fn packages(&self) -> Vec<CpuSet> {
-        let mut packages = vec![CpuSet::new(); self.parts().packages.len()];
-        for (package, core) in self.cores() {
-            if let Some(cpus) = packages.get_mut(*package) {
-                cpus.insert_all(&core.pus.iter().copied().collect());
-            }
-        }
-        packages.retain(|cpus| !cpus.is_empty());
-        packages
     }
 
     /// The parts of these sets that the machine has.

@@ -11,6 +11,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, PuIdx};
 use crate::topology::domains::Domains;
 use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::objects::ObjectOfCpu;
 use crate::topology::shape::Shape;
 
 /// Every hardware thread in Slurm's abstract order.
@@ -216,14 +217,14 @@ impl PuTable {
 
     /// Sockets from the tree, matched by kernel number.
     fn use_real_sockets(&mut self, machine: &Machine, kind: SocketKind) {
-        let parents = machine.socket_of_cpu(kind);
+        let parents = ObjectOfCpu::new(&machine.cpus_of_sockets(kind));
         let mut last = 0;
         let socket_of = |cpu: &Option<CpuId>| match cpu {
             // This thread does not exist: it is in no list, and nobody asks for its number.
             None if self.even.is_none() => Some(last),
             None => None,
             Some(cpu) => {
-                last = parents.get(cpu.index()).copied().flatten()?.0;
+                last = parents.get(*cpu)?;
                 Some(last)
             }
         };

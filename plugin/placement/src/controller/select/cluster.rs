@@ -62,8 +62,8 @@ pub enum Specialised {
     Cores(CoreSet),
 }
 
-/// `SelectType` with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// `SelectType` with its parameters; by default `select/cons_tres` with `CR_Core`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Select {
     /// What is handed out.
     pub unit: Unit,
@@ -79,21 +79,6 @@ pub struct Select {
     pub allow_spec_usage: bool,
     /// `SchedulerParameters=spec_cores_first`: the lowest cores are specialised.
     pub spec_cores_first: bool,
-}
-
-impl Default for Select {
-    /// `select/cons_tres` with `CR_Core`.
-    fn default() -> Self {
-        Self {
-            unit: Unit::Core,
-            memory: false,
-            one_task_per_core: false,
-            block_by_default: false,
-            pack_nodes: false,
-            allow_spec_usage: false,
-            spec_cores_first: false,
-        }
-    }
 }
 
 /// What slurmctld hands out.

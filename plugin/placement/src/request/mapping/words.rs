@@ -38,7 +38,7 @@ const NEAR: &str = "`berth plan --near=DEVICE --format masks` writes masks of co
                     device for srun's --cpu-bind";
 
 /// Words that berth does not have, with what to use instead.
-const ELSEWHERE: [(&str, &str); 12] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     (
         "seq",
         "srun's --distribution=arbitrary reads the nodes from a file (SLURM_HOSTFILE)",
@@ -68,15 +68,13 @@ const ELSEWHERE: [(&str, &str); 12] = [
         "noinherit",
         "a step never takes over the mapping of another",
     ),
-    ("die", ""),
-    ("board", ""),
 ];
 
-/// What to use instead of a word that berth does not have; empty if only other words can be used.
+/// What to use instead of a word that berth does not have, if there is something else than other words.
 pub(super) fn instead(word: &str) -> Option<&'static str> {
     let name = word.split('=').next().unwrap_or(word);
     let found = ELSEWHERE.iter().find(|(known, _)| *known == name);
-    found.map(|(_, text)| *text).filter(|text| !text.is_empty())
+    found.map(|(_, text)| *text)
 }
 
 /// The full word of which `word` is a beginning, if there is just one.

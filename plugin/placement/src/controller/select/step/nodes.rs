@@ -151,20 +151,13 @@ impl<'a> Pick<'a> {
 
     fn take_nodes(&mut self) -> Result<(), StepAnswer> {
         let picked = count(&self.picked);
-        if self.min_nodes == 0 {
+        if self.min_nodes <= picked {
             return Ok(());
         }
         if count(&self.open) + picked < self.min_nodes {
             return Err(StepAnswer::Waits);
         }
-        let needed = self.min_nodes.saturating_sub(picked);
-        if needed == 0 {
-            return Ok(());
-        }
         let open = self.open.clone();
-        if count(&open) < needed {
-            return Err(self.why_none(picked));
-        }
         match self.take_from(&open, picked) {
             true => Ok(()),
             false => Err(self.why_none(count(&open) + picked)),
