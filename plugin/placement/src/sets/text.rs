@@ -97,18 +97,18 @@ pub fn repeated(value: impl fmt::Display) -> String {
 /// it and without control characters.
 #[must_use]
 pub fn harmless(text: &str, room: usize) -> String {
-    let mut clean = String::new();
-    for letter in text.trim().chars() {
-        let letter = match letter {
-            control if control.is_control() => char::REPLACEMENT_CHARACTER,
-            other => other,
-        };
-        if clean.len() + letter.len_utf8() > room {
-            break;
-        }
-        clean.push(letter);
+    let mut clean = Bounded::new(room);
+    let mut letters = text.trim().chars().map(visible);
+    // What does not fit is cut on purpose.
+    let _ = letters.try_for_each(|letter| clean.write_char(letter));
+    clean.into_text()
+}
+
+fn visible(letter: char) -> char {
+    match letter.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => letter,
     }
-    clean
 }
 
 /// The characters before the wrong place of a text that are shown, and all that are.
@@ -143,10 +143,7 @@ impl TextError {
         // A list of a megabyte must not become an error of a megabyte.
         let mut letters = found.chars();
         // Nor may a user's escape sequence reach an administrator's terminal.
-        let shown = letters.by_ref().take(40).map(|letter| match letter {
-            control if control.is_control() => char::REPLACEMENT_CHARACTER,
-            other => other,
-        });
+        let shown = letters.by_ref().take(40).map(visible);
         let mut short: String = shown.collect();
         if letters.next().is_some() {
             short.push('…');

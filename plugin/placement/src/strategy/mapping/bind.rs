@@ -3,7 +3,7 @@
 //!
 //! Each task uses up one CPU, whatever it is bound to: so tasks fill one L3 cache before the next.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::request::cpu_bind::ObjectKind;
 use crate::sets::cpuset::CpuSet;
@@ -72,31 +72,22 @@ impl<'a> Binder<'a> {
     }
 
     fn room(&self, all: Vec<usize>) -> Room {
-        let mut parts: Vec<Part> = Vec::new();
         // Several CPUs of a task come from anywhere in the room.
         let kind = self.requested.bind.filter(|_| self.requested.each == 1);
+        let mut of_object: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for cpu in all.iter().copied() {
-            let Some(object) = kind.and_then(|kind| self.share.object(kind, cpu)) else {
-                continue;
-            };
             // A thread of a core that is one CPU stands for all of it.
-            match parts.last_mut() {
-                Some(part) if part.object == object => part.cpus.push(cpu),
-                _ => match parts
-                    .iter_mut()
-                    .find(|part| self.is_numa() && part.object == object)
-                {
-                    Some(part) => part.cpus.push(cpu),
-                    None => parts.push(Part {
-                        object,
-                        cpus: vec![cpu],
-                        used: 0,
-                        set: None,
-                    }),
-                },
+            if let Some(object) = kind.and_then(|kind| self.share.object(kind, cpu)) {
+                of_object.entry(object).or_default().push(cpu);
             }
         }
-        parts.sort_by_key(|part| part.object);
+        let part = |(object, cpus)| Part {
+            object,
+            cpus,
+            used: 0,
+            set: None,
+        };
+        let parts = of_object.into_iter().map(part).collect();
         Room {
             free: all.len(),
             all,
@@ -104,11 +95,6 @@ impl<'a> Binder<'a> {
             next_part: 0,
             several: HashMap::new(),
         }
-    }
-
-    /// Whether objects of the bind level may lie scattered.
-    fn is_numa(&self) -> bool {
-        self.requested.bind == Some(ObjectKind::Numa)
     }
 
     /// Whether so many CPUs are free; where nothing is bound no CPU is counted.
