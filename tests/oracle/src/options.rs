@@ -3,6 +3,8 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
+use crate::message::JobOption;
+
 /// `job_options_create`
 type Create = unsafe extern "C" fn() -> *mut c_void;
 /// `job_options_append`
@@ -23,9 +25,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The kind, the name with the plugin's, and the argument of each option. Without Slurm's functions
-    /// there is no list.
-    pub(crate) fn new(options: impl Iterator<Item = (i32, Vec<u8>, Option<Vec<u8>>)>) -> Self {
+    /// slurmd makes a list also for a step without options. Without Slurm's functions there is none.
+    pub(crate) fn new(options: &[JobOption]) -> Self {
         let (Some(create), Some(append)) = (
             // SAFETY: src/common/job_options.h gives the names these prototypes.
             unsafe { function::<Create>(c"job_options_create") },
@@ -36,12 +37,12 @@ impl Options {
         };
         // SAFETY: it takes nothing and gives a list.
         let list = Self(unsafe { create() });
-        for (kind, name, argument) in options {
-            let name = CString::new(name).unwrap_or_default();
-            let argument = argument.map(|text| CString::new(text).unwrap_or_default());
+        let text = |text: &Vec<u8>| CString::new(text.as_slice()).unwrap_or_default();
+        for option in options {
+            let (name, argument) = (text(&option.option), option.argument.as_ref().map(text));
             let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());
             // SAFETY: the list just made; the texts are copied.
-            unsafe { append(list.0, kind, name.as_ptr(), argument) };
+            unsafe { append(list.0, option.kind, name.as_ptr(), argument) };
         }
         list
     }
