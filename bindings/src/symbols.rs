@@ -1,6 +1,6 @@
 //! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
 //! Hosts differ (srun has no `conf`), so each may be missing.
-//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup,read_config,slurm_opt}.h and slurm/spank.h,
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,list,cred,cgroup,read_config,slurm_opt}.h and slurm/spank.h,
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
@@ -35,7 +35,6 @@ pub struct Addresses {
         ) -> *mut c_void,
     >,
     pub slurm_xfree: Option<unsafe extern "C" fn(*mut *mut c_void)>,
-    pub slurm_xstrdup: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
     pub slurm_cred_get_args: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
     pub slurm_cred_unlock_args: Option<unsafe extern "C" fn(*mut c_void)>,
     pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
@@ -43,8 +42,6 @@ pub struct Addresses {
         Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
     pub slurm_list_destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     pub cgroup_get_conf_list: Option<unsafe extern "C" fn() -> *mut c_void>,
-    pub env_array_overwrite:
-        Option<unsafe extern "C" fn(*mut *mut *mut c_char, *const c_char, *const c_char) -> c_int>,
     pub slurm_error: Option<LogFn>,
     pub slurm_info: Option<LogFn>,
     pub slurm_verbose: Option<LogFn>,
@@ -115,15 +112,12 @@ impl Symbols {
                 slurm_api_version: function(c"slurm_api_version"),
                 slurm_xcalloc: function(c"slurm_xcalloc"),
                 slurm_xfree: function(c"slurm_xfree"),
-                slurm_xstrdup: function(c"slurm_xstrdup"),
                 slurm_cred_get_args: function(c"slurm_cred_get_args"),
                 slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
                 nodelist_find: function(c"nodelist_find"),
                 slurm_list_for_each: function(c"slurm_list_for_each"),
                 slurm_list_destroy: function(c"slurm_list_destroy"),
                 cgroup_get_conf_list: function(c"cgroup_get_conf_list"),
-                env_array_overwrite: function(c"slurm_env_array_overwrite")
-                    .or_else(|| function(c"env_array_overwrite")),
                 slurm_error: function(c"slurm_error"),
                 slurm_info: function(c"slurm_info"),
                 slurm_verbose: function(c"slurm_verbose"),

@@ -1,6 +1,8 @@
 //! Which table a release gets, and the texts where it gets none.
 
 mod common;
+#[path = "../../plugin/discover/tests/common/facts.rs"]
+mod facts;
 
 use common::{line, variants};
 use slurm_sys::{Chosen, Layout, Line, Slurm, UnknownLine, Version, choose, symbols::Symbols};
@@ -13,18 +15,38 @@ fn known(line: Line, micro: u8) -> &'static Layout {
     }
 }
 
-fn inert(chosen: Chosen) -> String {
+/// What a release gets, in words.
+fn in_words(chosen: Chosen) -> String {
+    let table = |layout: &Layout| format!("{} from {}", layout.line, layout.first_micro);
     match chosen {
-        Chosen::Inert(why) => why,
-        other => panic!("{other:?}"),
+        Chosen::Known(layout) => format!("known: {}", table(layout)),
+        Chosen::Flagged(layout, why) => format!("flagged: {}: {why}", table(layout)),
+        Chosen::Inert(why) => format!("inert: {why}"),
     }
 }
 
-fn flagged(chosen: Chosen) -> (&'static Layout, String) {
-    match chosen {
-        Chosen::Flagged(layout, why) => (layout, why),
-        other => panic!("{other:?}"),
+/// A release, or the two numbers of one that has no line: `API PLUGIN`, in hexadecimal digits or `none`.
+fn release(text: &str) -> (Result<Line, UnknownLine>, Option<u8>) {
+    if let Some((api, plugin)) = text.split_once(' ') {
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let unknown = UnknownLine {
+            api_version: number(api),
+            plugin_version: number(plugin),
+        };
+        return (Err(unknown), None);
     }
+    match text.splitn(3, '.').collect::<Vec<_>>()[..] {
+        [year, month, micro] => (Ok(line(&format!("{year}.{month}"))), micro.parse().ok()),
+        _ => (Ok(line(text)), None),
+    }
+}
+
+#[test]
+fn what_each_release_gets() {
+    facts::hold(include_str!("choose.txt"), |about, text| {
+        let (line, micro) = release(text);
+        in_words(choose(line, micro, about == "strict=on"))
+    });
 }
 
 #[test]
@@ -49,32 +71,20 @@ fn every_release_that_was_checked_gets_its_variant_with_its_own_constants() {
                 Some(value) => value.as_u64(),
                 None => json["constants"][name].as_u64(),
             };
-            let constants = &layout.constants;
-            assert_eq!(
-                constants.LAUNCH_OVERCOMMIT.map(u64::from),
-                value("LAUNCH_OVERCOMMIT"),
-                "{micro}"
-            );
-            assert_eq!(
-                constants.ESLURMD_CPU_LAYOUT_ERROR.map(u64::from),
-                value("ESLURMD_CPU_LAYOUT_ERROR")
-            );
-            assert_eq!(
-                constants.CPU_BIND_RANK.map(u64::from),
-                value("CPU_BIND_RANK")
-            );
-            assert_eq!(
-                constants.LAUNCH_EXT_LAUNCHER.map(u64::from),
-                value("LAUNCH_EXT_LAUNCHER")
-            );
-            assert_eq!(
-                Some(u64::from(constants.CPU_BIND_MASK)),
-                value("CPU_BIND_MASK")
-            );
-            assert_eq!(
-                Some(u64::from(constants.CR_CORE_DEFAULT_DIST_BLOCK)),
-                value("CR_CORE_DEFAULT_DIST_BLOCK")
-            );
+            let c = &layout.constants;
+            for (name, found) in [
+                ("LAUNCH_OVERCOMMIT", c.LAUNCH_OVERCOMMIT),
+                ("ESLURMD_CPU_LAYOUT_ERROR", c.ESLURMD_CPU_LAYOUT_ERROR),
+                ("CPU_BIND_RANK", c.CPU_BIND_RANK),
+                ("LAUNCH_EXT_LAUNCHER", c.LAUNCH_EXT_LAUNCHER),
+                ("CPU_BIND_MASK", Some(c.CPU_BIND_MASK)),
+                (
+                    "CR_CORE_DEFAULT_DIST_BLOCK",
+                    Some(c.CR_CORE_DEFAULT_DIST_BLOCK),
+                ),
+            ] {
+                assert_eq!(found.map(u64::from), value(name), "{micro}: {name}");
+            }
         }
     }
     assert_eq!(releases, 71);
@@ -82,12 +92,17 @@ fn every_release_that_was_checked_gets_its_variant_with_its_own_constants() {
 
 #[test]
 fn overcommit_begins_with_22_05_6() {
-    assert_eq!(known(Line::V22_05, 5).constants.LAUNCH_OVERCOMMIT, None);
-    assert_eq!(
-        known(Line::V22_05, 6).constants.LAUNCH_OVERCOMMIT,
-        Some(128)
-    );
-    assert_eq!(known(Line::V22_05, 8).line, Line::V22_05);
+    let overcommit = |micro| known(Line::V22_05, micro).constants.LAUNCH_OVERCOMMIT;
+    assert_eq!([5, 6].map(overcommit), [None, Some(128)]);
+    let Chosen::Flagged(unnumbered, _) = choose(Ok(Line::V22_05), None, false) else {
+        panic!("its micro is unknown");
+    };
+    assert_eq!(unnumbered.constants.LAUNCH_OVERCOMMIT, Some(128));
+}
+
+#[test]
+fn a_release_that_was_checked_by_itself_counts_as_checked() {
+    assert_eq!(known(Line::V26_05, 5).also_checked, [5]);
 }
 
 #[test]
@@ -98,99 +113,6 @@ fn inside_23_02_the_micro_number_decides() {
         false => (568, 656, 656),
     };
     assert_eq!((flags(0), flags(1), flags(8)), offsets);
-    for strict in [false, true] {
-        let why = inert(choose(Ok(Line::V23_02), None, strict));
-        assert!(
-            why.contains("23.02.0") && why.contains("23.02.1") && why.contains("PluginDir"),
-            "{why}"
-        );
-    }
-}
-
-#[test]
-fn an_unknown_line_is_inert_and_says_which_lines_are_known() {
-    let unknown = UnknownLine {
-        api_version: Some(46 << 16),
-        plugin_version: Some(0x1a_0b_02),
-    };
-    for strict in [false, true] {
-        let why = inert(choose(Err(unknown), None, strict));
-        assert!(
-            why.contains("26.11.2") && why.contains("22.05, 23.02") && why.contains("TaskPlugin"),
-            "{why}"
-        );
-    }
-    let why = inert(choose(
-        Err(UnknownLine {
-            api_version: Some(46 << 16),
-            plugin_version: None,
-        }),
-        None,
-        false,
-    ));
-    assert!(why.contains("API version 46.0.0"), "{why}");
-    assert!(
-        inert(choose(Err(UnknownLine::default()), None, false))
-            .contains("without slurm_api_version")
-    );
-}
-
-#[test]
-fn a_newer_micro_is_used_and_flagged_unless_strict() {
-    let (layout, why) = flagged(choose(Ok(Line::V22_05), Some(12), false));
-    assert!(
-        std::ptr::eq(layout, known(Line::V22_05, 11)),
-        "the line's last table"
-    );
-    assert!(
-        why.contains("22.05.12") && why.contains("22.05.11") && why.contains("newer berth"),
-        "{why}"
-    );
-    let why = inert(choose(Ok(Line::V22_05), Some(12), true));
-    assert!(
-        why.contains("strict=off") && !why.contains("are used"),
-        "{why}"
-    );
-    assert_eq!(
-        flagged(choose(Ok(Line::V23_02), Some(9), false))
-            .0
-            .first_micro,
-        1
-    );
-}
-
-#[test]
-fn a_release_that_was_checked_by_itself_counts_as_checked() {
-    assert_eq!(known(Line::V26_05, 5).also_checked, [5]);
-    let (_, why) = flagged(choose(Ok(Line::V26_05), Some(4), false));
-    assert!(
-        why.contains("26.05.4") && why.contains("upgrade Slurm to 26.05.5"),
-        "no newer berth helps: {why}"
-    );
-    assert!(
-        flagged(choose(Ok(Line::V26_05), Some(6), false))
-            .1
-            .contains("26.05.5")
-    );
-}
-
-#[test]
-fn without_a_micro_the_other_lines_are_flagged() {
-    for line in Line::all().filter(|line| *line != Line::V23_02) {
-        let (layout, why) = flagged(choose(Ok(line), None, false));
-        assert!(
-            layout.line == line && why.contains(&line.to_string()) && why.contains("PluginDir"),
-            "{why}"
-        );
-        assert!(inert(choose(Ok(line), None, true)).contains("strict=on"));
-    }
-    assert!(
-        flagged(choose(Ok(Line::V22_05), None, false))
-            .0
-            .constants
-            .LAUNCH_OVERCOMMIT
-            .is_some()
-    );
 }
 
 #[test]

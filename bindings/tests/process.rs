@@ -1,6 +1,8 @@
 //! Who we are: the program's name, slurmd's `-N`, and lines for a log that may not be there.
 
 mod common;
+#[path = "../../plugin/discover/tests/common/facts.rs"]
+mod facts;
 
 use common::fakes::{self, LOG};
 use slurm_sys::log::{self, Level};
@@ -10,60 +12,20 @@ use slurm_sys::{Identity, Slurm, running};
 use std::ffi::{CStr, c_char};
 
 #[test]
-fn programs_are_told_by_their_names() {
-    for name in [
-        "slurmd",
-        "slurmd-wlm",
-        "slurmd-wlm (deleted)",
-        "slurmd.real",
-        "slurmd (deleted)",
-    ] {
-        assert_eq!(by_name(name, false), Daemon::Slurmd, "{name}");
-    }
-    for name in ["slurmstepd", "slurmstepd-wlm", "slurmstepd (deleted)"] {
-        assert_eq!(
-            (by_name(name, false), by_name(name, true)),
-            (Daemon::Slurmstepd, Daemon::Slurmstepd),
-            "{name}"
-        );
-    }
-    for name in ["srun", "slurmdbd", "slurmctld", "slurm", ""] {
-        assert_eq!(by_name(name, false), Daemon::Other, "{name}");
-    }
-    assert_eq!(
-        by_name("host-program", true),
-        Daemon::Slurmd,
-        "a test's host that has conf"
-    );
+fn programs_and_their_nodes() {
+    facts::hold(include_str!("process.txt"), |about, text| {
+        let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+        match about {
+            "program" => format!("{:?}", by_name(text, false)),
+            "program with conf" => format!("{:?}", by_name(text, true)),
+            _ => node_argument(&words).unwrap_or_else(|| "none".into()),
+        }
+    });
     assert_eq!(daemon(), Daemon::Other, "this test program");
 }
 
 #[test]
-fn the_node_argument_is_found_wherever_slurmd_finds_it() {
-    let found = |line: &str| node_argument(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-    for line in [
-        "slurmd -N n1",
-        "slurmd -Nn1",
-        "slurmd -D -vvN n1",
-        "slurmd -DvvNn1",
-        "slurmd -f /etc/N -N n1",
-        "slurmd -N n0 -N n1",
-        "slurmd --conf-server x -N n1",
-        "slurmd -F -N n1",
-    ] {
-        assert_eq!(found(line).as_deref(), Some("n1"), "{line}");
-    }
-    for line in [
-        "slurmd",
-        "slurmd -D",
-        "slurmd -N",
-        "slurmd -f -N x",
-        "slurmd -LN -D",
-        "slurmd -FNode",
-        "slurmd --Nn1",
-    ] {
-        assert_eq!(found(line), None, "{line}");
-    }
+fn a_node_is_this_one_by_its_host() {
     let here = Identity::current();
     assert!(!here.host.is_empty() && here.is("no-such-node", &here.host));
     assert!(!here.is("no-such-node", "no-such-host"));

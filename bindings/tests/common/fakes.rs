@@ -24,12 +24,10 @@ pub fn addresses() -> Addresses {
     Addresses {
         slurm_xcalloc: Some(xcalloc),
         slurm_xfree: Some(xfree),
-        slurm_xstrdup: Some(xstrdup),
         slurm_cred_get_args: Some(get_args),
         slurm_cred_unlock_args: Some(unlock_args),
         nodelist_find: Some(nodelist_find),
         slurm_list_for_each: Some(list_for_each),
-        env_array_overwrite: Some(env_array_overwrite),
         get_log_level: Some(log_level),
         cgroup_g_task_addto: Some(task_addto),
         ..Addresses::default()
@@ -61,8 +59,9 @@ fn count(blocks: i32) {
 /// A text of the fake allocator's.
 pub fn new_text(text: &str) -> *mut c_char {
     let text = CString::new(text).unwrap();
+    count(1);
     // SAFETY: a C string.
-    unsafe { xstrdup(text.as_ptr()) }
+    unsafe { libc::strdup(text.as_ptr()) }
 }
 
 /// Frees a block of the fake allocator's.
@@ -99,12 +98,6 @@ unsafe extern "C" fn xfree(slot: *mut *mut c_void) {
         // SAFETY: as above.
         unsafe { libc::free(block) };
     }
-}
-
-unsafe extern "C" fn xstrdup(text: *const c_char) -> *mut c_char {
-    count(1);
-    // SAFETY: the caller passes a C string.
-    unsafe { libc::strdup(text) }
 }
 
 /// A credential is here a pointer to its arguments.
@@ -178,42 +171,4 @@ pub fn free_env(array: *mut *mut c_char) {
         }
     }
     free(array.cast());
-}
-
-unsafe extern "C" fn env_array_overwrite(
-    slot: *mut *mut *mut c_char,
-    name: *const c_char,
-    value: *const c_char,
-) -> c_int {
-    // SAFETY: the caller passes the slot of an environment, and C strings.
-    unsafe {
-        let (name, value) = (
-            CStr::from_ptr(name).to_str().unwrap(),
-            CStr::from_ptr(value).to_str().unwrap(),
-        );
-        if (*slot).is_null() {
-            *slot = new_env(&[]);
-        }
-        let is_it = |entry: *mut c_char| {
-            CStr::from_ptr(entry)
-                .to_str()
-                .unwrap()
-                .starts_with(&format!("{name}="))
-        };
-        let mut index = 0;
-        while !(*(*slot).add(index)).is_null() && !is_it(*(*slot).add(index)) {
-            index += 1;
-        }
-        let old = *(*slot).add(index);
-        if old.is_null() {
-            *slot = libc::realloc((*slot).cast(), (index + 2) * 8).cast();
-            (*slot).add(index + 1).write(ptr::null_mut());
-        } else {
-            free(old.cast());
-        }
-        (*slot)
-            .add(index)
-            .write(new_text(&format!("{name}={value}")));
-    }
-    1
 }

@@ -5,7 +5,10 @@
 pub mod fakes;
 
 use serde_json::Value;
-use slurm_sys::{BatchRequest, Chosen, LaunchRequest, Layout, Line, StepRecord, choose};
+use slurm_sys::views::Change;
+use slurm_sys::{
+    BatchRequest, Chosen, LaunchRequest, Layout, Line, SlurmConf, SlurmdConf, StepRecord, choose,
+};
 use std::ffi::{CString, c_char, c_void};
 
 pub const LAUNCH: &str = "launch_tasks_request_msg_t";
@@ -27,6 +30,27 @@ pub fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
 pub fn step<'a>(bytes: &mut Bytes, variant: &Variant) -> StepRecord<'a> {
     // SAFETY: the test keeps the record longer than the view.
     unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
+
+pub fn slurmd_conf(bytes: &mut Bytes, variant: &Variant) -> SlurmdConf {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { SlurmdConf::from_raw(bytes.base(), variant.layout) }.unwrap()
+}
+
+pub fn slurm_conf(bytes: &mut Bytes, variant: &Variant) -> SlurmConf {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { SlurmConf::from_raw(bytes.base(), variant.layout) }.unwrap()
+}
+
+/// A change of an environment that sets some variables, and nothing more.
+pub fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
+    Change {
+        prefix: "",
+        remove: &[],
+        remove_others: |_| Vec::new(),
+        set,
+        reserve: &[],
+    }
 }
 
 /// The table that `build.rs` takes for this processor.
@@ -99,7 +123,7 @@ pub fn line(text: &str) -> Line {
 /// A record of one variant, all zero at first. Keeps what its pointers point to.
 pub struct Bytes<'v> {
     variant: &'v Variant,
-    record: &'static str,
+    pub record: &'static str,
     words: Vec<u64>,
     texts: Vec<CString>,
     arrays: Vec<Vec<u64>>,
@@ -200,6 +224,13 @@ impl<'v> Bytes<'v> {
             self.put_at(offset + inner, size, u64::from(value));
         }
         self
+    }
+
+    /// Frees the environment at a field, which is the last block that the record owns.
+    pub fn free_env(&self, field: &str) {
+        let at = std::ptr::with_exposed_provenance_mut(self.get(field) as usize);
+        fakes::free_env(at);
+        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
     }
 
     /// The text a field points to now.

@@ -1,9 +1,9 @@
 //! What a client other than srun may send: bits that do not exist, texts without end.
 
-use crate::common::{BATCH, Bytes, LAUNCH, LIMIT, STEP, fakes, launch, variants};
+use crate::common::{BATCH, Bytes, LAUNCH, LIMIT, STEP, batch, fakes, launch, step, variants};
 
+use slurm_sys::Error;
 use slurm_sys::views::Change;
-use slurm_sys::{BatchRequest, Error, StepRecord};
 use std::ffi::c_void;
 
 #[test]
@@ -38,10 +38,7 @@ fn a_value_that_is_too_long_is_not_copied() {
     let told = view.cpu_bind(LIMIT).unwrap_err().to_string();
     assert!(told.contains("longer than 64 bytes"), "{told}");
     view.set_cpu_bind(0, None).unwrap();
-    fakes::free_env(std::ptr::with_exposed_provenance_mut(
-        bytes.get("env") as usize
-    ));
-    assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+    bytes.free_env("env");
 }
 
 /// Names that are gone after a change.
@@ -79,23 +76,15 @@ fn more_variables_than_anybody_has_are_neither_searched_nor_changed() {
         assert_eq!(view.env_change(&GONE), told);
         let left = if is_read { 1 } else { count as u64 };
         assert_eq!(bytes.get("envc"), left);
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("env") as usize
-        ));
+        bytes.free_env("env");
         let mut bytes = Bytes::new(variant, BATCH);
         bytes.put_pointer("environment", fakes::new_env(&entries));
         bytes.put("envc", count as u64);
-        // SAFETY: the test keeps the record longer than the view.
-        let view =
-            unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
-        let mut view = view.unwrap();
+        let mut view = batch(&mut bytes, variant);
         assert_eq!(view.env_beginning("LAST", LIMIT), found);
         assert_eq!(view.env_is_within_bounds(), told);
         assert_eq!(view.env_change(&GONE), told);
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("environment") as usize,
-        ));
-        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+        bytes.free_env("environment");
     }
 }
 
@@ -114,16 +103,11 @@ fn a_step_has_room_for_slurms_own_variables() {
         entries.push("LAST=found");
         let mut bytes = Bytes::new(variant, STEP);
         bytes.put_pointer("env", fakes::new_env(&entries));
-        // SAFETY: the test keeps the record longer than the view.
-        let view = unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
-        let mut view = view.unwrap();
+        let mut view = step(&mut bytes, variant);
         assert_eq!(view.env_has("LAST"), is_read, "{count}");
         assert_eq!(view.env_is_within_bounds().is_ok(), is_users, "{count}");
         assert_eq!(view.env_change(&GONE).is_ok(), is_read, "{count}");
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("env") as usize
-        ));
-        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+        bytes.free_env("env");
     }
 }
 

@@ -1,7 +1,8 @@
 //! The credential of every release: shapes, cores, and what does not fit together.
 
+use super::fields::put_all;
 use crate::common::{Bytes, Variant, fakes, variants};
-use slurm_sys::{CoreSpec, Credential, Error, NodeCores};
+use slurm_sys::{CoreSpec, Credential, Error};
 use std::ffi::c_void;
 
 /// Calls `check` with a locked credential whose arguments are `bytes`.
@@ -26,18 +27,11 @@ fn with_cred<R>(bytes: &mut Bytes, variant: &Variant, check: impl FnOnce(&Creden
 /// Two nodes of 2x4 cores, three of 1x40, one of 4x2.
 fn uneven<'v>(variant: &'v Variant) -> Bytes<'v> {
     let mut bytes = Bytes::new(variant, "slurm_cred_arg_t");
-    bytes
-        .put("core_array_size", 3)
-        .put("job_nhosts", 6)
-        .put("job_core_spec", 2);
-    bytes
-        .put_array("sockets_per_node", 2, &[2, 1, 4])
-        .put_array("cores_per_socket", 2, &[4, 40, 2]);
-    bytes
-        .put_array("sock_core_rep_count", 4, &[2, 3, 1])
-        .put_text("job_hostlist", "a,b,c,d,e,f")
-        .put_text("job_partition", "debug")
-        .put_text("job_reservation", "night");
+    let fields = "core_array_size=3; job_nhosts=6; job_core_spec=2; sockets_per_node=list:2,1,4; \
+                  cores_per_socket=list:4,40,2; job_hostlist=a,b,c,d,e,f; job_partition=debug; \
+                  job_reservation=night";
+    put_all(variant, &mut bytes, fields);
+    bytes.put_array("sock_core_rep_count", 4, &[2, 3, 1]);
     bytes
 }
 
@@ -61,29 +55,13 @@ fn a_credential_gives_each_node_its_shape_and_its_cores() {
         with_cred(&mut bytes, &variant, |cred| {
             let node = |name: &str| cred.node_cores(cred.node_index(name).unwrap()).unwrap();
             let steps = |name: &str| cred.step_cores(&node(name)).unwrap();
+            let shape = |name| {
+                let node = node(name);
+                (node.sockets, node.cores_per_socket, node.first_bit)
+            };
             assert_eq!(
-                node("b"),
-                NodeCores {
-                    sockets: 2,
-                    cores_per_socket: 4,
-                    first_bit: 8
-                }
-            );
-            assert_eq!(
-                node("e"),
-                NodeCores {
-                    sockets: 1,
-                    cores_per_socket: 40,
-                    first_bit: 96
-                }
-            );
-            assert_eq!(
-                node("f"),
-                NodeCores {
-                    sockets: 4,
-                    cores_per_socket: 2,
-                    first_bit: 136
-                }
+                ["b", "e", "f"].map(shape),
+                [(2, 4, 8), (1, 40, 96), (4, 2, 136)]
             );
             assert_eq!((steps("a"), steps("b")), (vec![0, 7], vec![0, 1]));
             assert_eq!((steps("c"), steps("d")), (vec![0, 39], vec![0, 7, 8, 39]));
@@ -96,9 +74,8 @@ fn a_credential_gives_each_node_its_shape_and_its_cores() {
             );
             assert_eq!(cred.job_hostlist().as_deref(), Some("a,b,c,d,e,f"));
             assert_eq!(cred.job_partition().as_deref(), Some("debug"));
-            assert_eq!(cred.job_account(), None);
             assert_eq!(cred.job_reservation().as_deref(), Some("night"));
-            assert_eq!(cred.job_qos(), None);
+            assert_eq!((cred.job_account(), cred.job_qos()), (None, None));
         });
     }
 }
@@ -106,43 +83,32 @@ fn a_credential_gives_each_node_its_shape_and_its_cores() {
 #[test]
 fn a_credential_that_contradicts_itself_is_an_error_and_no_crash() {
     for variant in variants() {
-        let nonsense = |change: &dyn Fn(&mut Bytes)| {
+        let changed = |change: &str| {
             let mut bytes = uneven(&variant);
             bytes.put_array("step_core_bitmap", 8, &bit_string(144, &[0]));
-            change(&mut bytes);
+            put_all(&variant, &mut bytes, change);
             with_cred(&mut bytes, &variant, |cred| {
                 cred.node_cores(5).and_then(|node| cred.step_cores(&node))
             })
-            .unwrap_err()
         };
-        let is_nonsense = |error: Error| matches!(error, Error::Nonsense { .. });
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put("core_array_size", 2);
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put("core_array_size", 0);
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put("sockets_per_node", 0);
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put_array("cores_per_socket", 2, &[4, 0, 2]);
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put_array("step_core_bitmap", 8, &bit_string(143, &[0]));
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put_array("step_core_bitmap", 8, &[7, 144, 0, 0, 0]);
-        })));
-        assert!(is_nonsense(nonsense(&|bytes| {
-            bytes.put_array("step_core_bitmap", 8, &[0x4243_4445, u64::MAX]);
-        })));
-        assert!(matches!(
-            nonsense(&|bytes| {
-                bytes.put("step_core_bitmap", 0);
-            }),
-            Error::Absent { .. }
-        ));
+        for change in [
+            "core_array_size=2",
+            "core_array_size=0",
+            "sockets_per_node=0",
+            "cores_per_socket=list:4,0,2",
+            // A bit too few, another magic number, and a length beyond all memory.
+            "step_core_bitmap=longs:0x42434445,143,1,0,0",
+            "step_core_bitmap=longs:7,144,0,0,0",
+            "step_core_bitmap=longs:0x42434445,0xffffffffffffffff",
+        ] {
+            let found = changed(change);
+            assert!(
+                matches!(found, Err(Error::Nonsense { .. })),
+                "{change}: {found:?}"
+            );
+        }
+        let found = changed("step_core_bitmap=0");
+        assert!(matches!(found, Err(Error::Absent { .. })), "{found:?}");
     }
 }
 

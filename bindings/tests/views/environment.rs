@@ -1,18 +1,37 @@
 //! The tasks' environment in launch and batch requests, searched and changed through the views.
 
-use crate::common::{BATCH, Bytes, LAUNCH, LIMIT, Variant, batch, fakes, launch, variants};
+use crate::common::{
+    self, BATCH, Bytes, LAUNCH, LIMIT, STEP, Variant, batch, fakes, launch, step, variants,
+};
 use std::ffi::CStr;
 
 use slurm_sys::views::{Change, TaskEnvironment};
 use slurm_sys::{Error, StepRecord};
 
-fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
-    Change {
-        prefix: "",
-        remove: &[],
-        remove_others: |_| Vec::new(),
-        set,
-        reserve: &[],
+/// A variable of a launch or a batch request, after it was set to a value where one is given.
+fn set_and_get(
+    bytes: &mut Bytes,
+    variant: &Variant,
+    name: &str,
+    value: Option<&str>,
+) -> Option<String> {
+    let set = value.map(|value| [(name, value)]);
+    let change = set.as_ref().map(|pair| common::set(pair));
+    match bytes.record {
+        LAUNCH => {
+            let mut view = launch(bytes, variant);
+            change
+                .map_or(Ok(()), |change| view.env_change(&change))
+                .unwrap();
+            view.env_get(name, LIMIT)
+        }
+        _ => {
+            let mut view = batch(bytes, variant);
+            change
+                .map_or(Ok(()), |change| view.env_change(&change))
+                .unwrap();
+            view.env_get(name, LIMIT)
+        }
     }
 }
 
@@ -23,46 +42,17 @@ fn the_environment_is_searched_by_whole_names_and_counted_anew() {
             let mut bytes = Bytes::new(&variant, record);
             let env = fakes::new_env(&["PATHS=no", "PATH=/bin:/usr/bin", "EMPTY=", "BROKEN"]);
             bytes.put_pointer(field, env).put("envc", 4);
-            let mut set_and_get = |name: &str, value: Option<&str>| match record {
-                LAUNCH => {
-                    let mut view = launch(&mut bytes, &variant);
-                    if let Some(value) = value {
-                        view.env_change(&set(&[(name, value)])).unwrap();
-                    }
-                    view.env_get(name, LIMIT)
-                }
-                _ => {
-                    let mut view = batch(&mut bytes, &variant);
-                    if let Some(value) = value {
-                        view.env_change(&set(&[(name, value)])).unwrap();
-                    }
-                    view.env_get(name, LIMIT)
-                }
-            };
-            assert_eq!(set_and_get("PATH", None).as_deref(), Some("/bin:/usr/bin"));
-            assert_eq!(
-                (
-                    set_and_get("EMPTY", None).as_deref(),
-                    set_and_get("BROKEN", None)
-                ),
-                (Some(""), None)
-            );
-            assert_eq!(
-                set_and_get("BERTH_CPUS", Some("0-3")).as_deref(),
-                Some("0-3")
-            );
-            assert_eq!(set_and_get("PATH", Some("/opt")).as_deref(), Some("/opt"));
+            let mut at = |name, value| set_and_get(&mut bytes, &variant, name, value);
+            assert_eq!(at("PATH", None).as_deref(), Some("/bin:/usr/bin"));
+            assert_eq!(at("EMPTY", None).as_deref(), Some(""));
+            assert_eq!(at("BROKEN", None), None);
+            assert_eq!(at("BERTH_CPUS", Some("0-3")).as_deref(), Some("0-3"));
+            assert_eq!(at("PATH", Some("/opt")).as_deref(), Some("/opt"));
             assert_eq!(bytes.get("envc"), 5);
             bytes.put("envc", 1);
-            assert_eq!(
-                launch_or_batch_env(&mut bytes, &variant, record),
-                None,
-                "the search ends with the count"
-            );
-            fakes::free_env(std::ptr::with_exposed_provenance_mut(
-                bytes.get(field) as usize
-            ));
-            assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+            let beyond = set_and_get(&mut bytes, &variant, "PATH", None);
+            assert_eq!(beyond, None, "the search ends with the count");
+            bytes.free_env(field);
         }
     }
 }
@@ -74,11 +64,15 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
         let env = fakes::new_env(&["PATHS=no", "PATH=/bin", "PATH=second"]);
         bytes.put_pointer("env", env).put("envc", 3);
         let mut view = launch(&mut bytes, &variant);
-        let wrong = view.env_change(&set(&[("NEW", "1"), ("PATH", "a\0b")]));
+        let wrong = view.env_change(&common::set(&[("NEW", "1"), ("PATH", "a\0b")]));
         assert!(matches!(wrong, Err(Error::NotAText(_))), "{wrong:?}");
         assert_eq!(view.env_get("NEW", LIMIT), None, "an error changes nothing");
-        view.env_change(&set(&[("NEW", "1"), ("PATH", "/opt"), ("EMPTY", "")]))
-            .unwrap();
+        view.env_change(&common::set(&[
+            ("NEW", "1"),
+            ("PATH", "/opt"),
+            ("EMPTY", ""),
+        ]))
+        .unwrap();
         let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.env_get(name, LIMIT));
         let expected = ["no", "/opt", "1", ""].map(|value| Some(value.to_owned()));
         assert_eq!(values, expected);
@@ -88,18 +82,7 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
         assert_eq!(view.cpu_bind(LIMIT).unwrap().as_deref(), Some("0x10"));
         view.set_cpu_bind(0, None).unwrap();
         assert_eq!(bytes.get("envc"), 4, "the second PATH went with the first");
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("env") as usize
-        ));
-        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
-    }
-}
-
-fn launch_or_batch_env(bytes: &mut Bytes, variant: &Variant, record: &str) -> Option<String> {
-    if record == LAUNCH {
-        launch(bytes, variant).env_get("PATH", LIMIT)
-    } else {
-        batch(bytes, variant).env_get("PATH", LIMIT)
+        bytes.free_env("env");
     }
 }
 
@@ -111,7 +94,7 @@ fn names_that_no_environment_holds_are_refused() {
     for (name, value) in [("", "x"), ("A=B", "x"), ("A", "x\0y")] {
         assert!(
             matches!(
-                request.env_change(&set(&[(name, value)])),
+                request.env_change(&common::set(&[(name, value)])),
                 Err(Error::NotAText(_))
             ),
             "{name:?}"
@@ -123,7 +106,7 @@ fn names_that_no_environment_holds_are_refused() {
 #[test]
 fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
     for variant in variants() {
-        let mut bytes = Bytes::new(&variant, "stepd_step_rec_t");
+        let mut bytes = Bytes::new(&variant, STEP);
         let entries = [
             "BERTH_NOTE=forged",
             "CUDA_VISIBLE_DEVICES=1,0",
@@ -134,9 +117,7 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
             "NOTE=mine",
         ];
         bytes.put_pointer("env", fakes::new_env(&entries));
-        // SAFETY: the test keeps the record longer than the view.
-        let view = unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
-        let mut view = view.unwrap();
+        let mut view = step(&mut bytes, &variant);
         let change = Change {
             prefix: "BERTH_",
             remove: &["NOTE", "HANDOVER"],
@@ -168,10 +149,7 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
         );
         assert!(!view.env_fill("BERTH_CORES", ""), "nobody made room");
         assert_eq!(fakes::LIVE_BLOCKS.get(), before);
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("env") as usize
-        ));
-        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+        bytes.free_env("env");
     }
 }
 

@@ -1,11 +1,13 @@
 //! Single fields of the records: in every release the accessor gives what was written.
 
 use serde_json::Value;
-use slurm_sys::{SlurmConf, SlurmdConf, StepRecord};
+use slurm_sys::{SlurmConf, StepRecord};
 
 use super::known::{conf_answer, launch_answer, step_id};
 use super::lines::hold;
-use crate::common::{Bytes, LAUNCH, LIMIT, STEP, Variant, launch, step, variants};
+use crate::common::{
+    Bytes, LAUNCH, LIMIT, STEP, Variant, launch, slurm_conf, slurmd_conf, step, variants,
+};
 
 #[test]
 fn every_field_is_read_where_the_release_has_it() {
@@ -48,21 +50,20 @@ fn answer(variant: &Variant, fields: &str, accessor: &str) -> Value {
             bytes.put_pointer("envtp", child.base());
             step_answer(&step(&mut bytes, variant), accessor)
         }
-        "slurmd_conf" => {
-            // SAFETY: the test keeps the record longer than the view.
-            let conf = unsafe { SlurmdConf::from_raw(bytes.base(), variant.layout) };
-            conf_answer(&conf.unwrap(), accessor)
-        }
-        _ => {
-            // SAFETY: the test keeps the record longer than the view.
-            let conf = unsafe { SlurmConf::from_raw(bytes.base(), variant.layout) };
-            slurm_conf_answer(&conf.unwrap(), accessor)
-        }
+        "slurmd_conf" => conf_answer(&slurmd_conf(&mut bytes, variant), accessor),
+        _ => slurm_conf_answer(&slurm_conf(&mut bytes, variant), accessor),
+    }
+}
+
+/// Writes fields that stand in one text, separated by `; `.
+pub fn put_all(variant: &Variant, bytes: &mut Bytes, changes: &str) {
+    for (field, value) in changes.split("; ").filter_map(|one| one.split_once('=')) {
+        put(variant, bytes, field, value);
     }
 }
 
 /// Writes a number, a list of small or of long numbers, the three parts of a step id, or a text.
-pub fn put(variant: &Variant, bytes: &mut Bytes, field: &str, value: &str) {
+fn put(variant: &Variant, bytes: &mut Bytes, field: &str, value: &str) {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),

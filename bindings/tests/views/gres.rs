@@ -1,5 +1,6 @@
 //! The generic resources in every release's credential: which devices, and what makes no sense.
 
+use super::fields::put_all;
 use crate::common::{Bytes, Variant, fakes, variants};
 use slurm_sys::{Credential, Error, Gres, GresDevices};
 use std::ffi::c_void;
@@ -153,10 +154,9 @@ fn nonsense_is_an_error_and_no_crash() {
             let error = list.found(0).unwrap_err();
             assert!(matches!(error, Error::Nonsense { .. }), "{error}");
         };
-        let with = |change: &dyn Fn(&mut Bytes)| {
+        let changed = |change: &str| {
             let mut data = Bytes::new(&variant, STEP);
-            data.put("node_cnt", 1);
-            change(&mut data);
+            put_all(&variant, &mut data, &format!("node_cnt=1; {change}"));
             List::new(&variant, STEP).record("gpu", data)
         };
         let long = "g".repeat(200);
@@ -164,24 +164,17 @@ fn nonsense_is_an_error_and_no_crash() {
             nonsense(List::new(&variant, STEP).with(name, &[Ok((1, &[0]))]));
         }
         nonsense(List::new(&variant, STEP).with("gpu", &[Ok((5000, &[]))]));
-        nonsense(with(&|data| {
-            data.put("node_cnt", u32::MAX.into());
-        }));
-        nonsense(with(&|data| {
-            data.put("gres_bit_alloc", 8);
-        }));
-        nonsense(with(&|data| {
-            data.put("gres_cnt_node_alloc", 8);
-        }));
-        nonsense(with(&|data| {
-            data.put_array("gres_bit_alloc", 8, &[8]);
-        }));
-        let strings = [[7, 1, 1], [0x4243_4445, u64::MAX, 1]];
-        for string in &strings {
-            let at = string.as_ptr().expose_provenance() as u64;
-            nonsense(with(&|data| {
-                data.put_array("gres_bit_alloc", 8, &[at]);
-            }));
+        for change in [
+            "node_cnt=4294967295",
+            "gres_bit_alloc=8",
+            "gres_cnt_node_alloc=8",
+            "gres_bit_alloc=longs:8",
+        ] {
+            nonsense(changed(change));
+        }
+        for string in &[[7, 1, 1], [0x4243_4445, u64::MAX, 1]] {
+            let at = string.as_ptr().expose_provenance();
+            nonsense(changed(&format!("gres_bit_alloc=longs:{at}")));
         }
         let mut without_data = List::new(&variant, STEP).with("gpu", &[Ok((1, &[0]))]);
         without_data.kept[0].put("gres_data", 16);

@@ -1,7 +1,7 @@
 //! Step record, slurmd's and Slurm's settings of every release, through the views.
 
-use crate::common::{Bytes, STEP, Variant, fakes, step, variants};
-use slurm_sys::{Counting, Line, SlurmConf, StepKind, TaskInfo};
+use crate::common::{Bytes, STEP, Variant, fakes, set, slurm_conf, step, variants};
+use slurm_sys::{Counting, Line, StepKind, TaskInfo};
 
 #[test]
 fn a_step_tells_its_kind_its_request_and_its_environment() {
@@ -23,30 +23,12 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
             .put_pointer("env", fakes::new_env(&["A=1", "B=2"]));
         let mut view = step(&mut bytes, &variant);
         view.set_cpu_bind_type(0x2102);
-        let change = slurm_sys::views::Change {
-            prefix: "",
-            remove: &[],
-            remove_others: |_| Vec::new(),
-            set: &[("B", "3"), ("C", "4")],
-            reserve: &[],
-        };
-        view.env_change(&change).unwrap();
+        view.env_change(&set(&[("B", "3"), ("C", "4")])).unwrap();
         assert_eq!(view.launch_request().unwrap().ntasks(), 77);
-        assert_eq!(
-            [
-                view.env_get("A", 64),
-                view.env_get("B", 64),
-                view.env_get("C", 64),
-                view.env_get("D", 64)
-            ]
-            .map(Option::unwrap_or_default),
-            ["1", "3", "4", ""]
-        );
+        let values = ["A", "B", "C", "D"].map(|name| view.env_get(name, 64).unwrap_or_default());
+        assert_eq!(values, ["1", "3", "4", ""]);
         assert_eq!(bytes.get("cpu_bind_type"), 0x2102);
-        fakes::free_env(std::ptr::with_exposed_provenance_mut(
-            bytes.get("env") as usize
-        ));
-        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+        bytes.free_env("env");
     }
 }
 
@@ -65,29 +47,16 @@ fn tasks_are_read_and_given_their_cpu_sets_in_the_release_s_form() {
         let mut bytes = Bytes::new(&variant, STEP);
         bytes.put("node_tasks", 2).put_array("task", 8, &list);
         let mut view = step(&mut bytes, &variant);
-        assert_eq!(
-            view.task(1),
-            Some(TaskInfo {
-                id: 1,
-                gtid: 5,
-                pid: 31337
-            }),
-            "{}",
-            variant.name()
-        );
+        let task = view.task(1).map(|task| (task.id, task.gtid, task.pid));
+        assert_eq!(task, Some((1, 5, 31337)), "{}", variant.name());
         assert_eq!(view.task(2), None);
         for words in [vec![0x8000_0000_0000_0001u64], (1..=20).collect()] {
             view.set_task_cpu_set(1, &words).unwrap();
             check_cpu_set(&tasks[1], &variant, &words);
         }
         let has_field = variant.layout.line > Line::V22_05;
-        assert_eq!(
-            (
-                view.set_task_cpu_set(2, &[1]).is_err(),
-                fakes::LIVE_BLOCKS.get()
-            ),
-            (has_field, i32::from(has_field))
-        );
+        assert_eq!(view.set_task_cpu_set(2, &[1]).is_err(), has_field);
+        assert_eq!(fakes::LIVE_BLOCKS.get(), i32::from(has_field));
         if has_field {
             assert_eq!(tasks[0].get("cpu_set"), 0);
             fakes::free(std::ptr::with_exposed_provenance_mut(
@@ -143,8 +112,7 @@ fn what_slurmd_counts_is_read_from_flags_or_from_the_text() {
                 Some(_) => bytes.put("conf_flags", flags),
                 None => bytes.put_text("slurmd_params", text),
             };
-            // SAFETY: the test keeps the record longer than the view.
-            let conf = unsafe { SlurmConf::from_raw(bytes.base(), variant.layout) }.unwrap();
+            let conf = slurm_conf(&mut bytes, &variant);
             let wanted = Counting {
                 l3cache_as_socket,
                 numa_node_as_socket,

@@ -1,7 +1,7 @@
 //! Launch and batch requests of every release, read and changed through the views.
 
-use crate::common::{Bytes, LAUNCH, LIMIT, fakes, launch, variants};
-use slurm_sys::views::{Change, SpankOption};
+use crate::common::{Bytes, LAUNCH, LIMIT, fakes, launch, set, variants};
+use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 use std::ffi::{c_char, c_void};
 
@@ -50,19 +50,10 @@ fn tasks_and_their_ids_stay_inside_the_step_s_nodes() {
             .put_array("tasks_to_launch", 2, &[2, 3, 1])
             .put_array("global_task_ids", 8, &pointers);
         let request = launch(&mut bytes, &variant);
-        assert_eq!(
-            (
-                request.tasks_here(0),
-                request.tasks_here(1),
-                request.tasks_here(2)
-            ),
-            (Some(2), Some(3), Some(1))
-        );
-        assert_eq!(request.global_task_ids(1), Some(vec![1, 4, 6]));
-        assert_eq!(
-            (request.tasks_here(3), request.global_task_ids(3)),
-            (None, None)
-        );
+        let tasks = [0, 1, 2, 3].map(|node| request.tasks_here(node));
+        assert_eq!(tasks, [Some(2), Some(3), Some(1), None]);
+        let ids = [1, 3].map(|node| request.global_task_ids(node));
+        assert_eq!(ids, [Some(vec![1, 4, 6]), None]);
     }
 }
 
@@ -82,21 +73,10 @@ fn a_new_binding_replaces_text_and_bits_and_leaks_nothing() {
             request.cpu_bind(LIMIT).unwrap().as_deref(),
             Some("0x00FF,0xFF00")
         );
-        assert_eq!(
-            (
-                bytes.get("cpu_bind_type"),
-                bytes.get("cpus_per_task"),
-                bytes.get("mem_bind_type")
-            ),
-            (0x0101, 3, 0x10)
-        );
-        assert_eq!(
-            (
-                bytes.text_at("cpu_bind").as_deref(),
-                bytes.text_at("mem_bind").as_deref()
-            ),
-            (Some("0x00FF,0xFF00"), Some("0x1"))
-        );
+        let numbers = ["cpu_bind_type", "cpus_per_task", "mem_bind_type"];
+        assert_eq!(numbers.map(|field| bytes.get(field)), [0x0101, 3, 0x10]);
+        let texts = ["cpu_bind", "mem_bind"].map(|field| bytes.text_at(field).unwrap());
+        assert_eq!(texts, ["0x00FF,0xFF00", "0x1"]);
         assert_eq!(fakes::LIVE_BLOCKS.get(), 2);
         let mut request = launch(&mut bytes, &variant);
         assert_eq!(
@@ -176,13 +156,7 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
-        request.env_change(&Change {
-            prefix: "",
-            remove: &[],
-            remove_others: |_| Vec::new(),
-            set: &[("A", "b")],
-            reserve: &[],
-        }),
+        request.env_change(&set(&[("A", "b")])),
         Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(

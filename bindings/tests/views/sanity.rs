@@ -1,12 +1,11 @@
 //! The checks before a table is trusted: sound records pass in every release, and each way to be
 //! unsound is told in words.
 
-use super::fields::put;
+use super::fields::put_all;
 use super::lines::hold;
-use crate::common::{Bytes, Variant, fakes, variants};
+use crate::common::{Bytes, LAUNCH, Variant, fakes, launch, slurmd_conf, variants};
 use slurm_sys::sanity::{Doubt, conf_is_sane, launch_is_sane, launch_is_still_sane};
-use slurm_sys::{Identity, LaunchRequest, SlurmdConf};
-use std::ffi::c_void;
+use slurm_sys::{Identity, SlurmdConf};
 
 fn on_host(host: &str) -> Identity {
     Identity {
@@ -17,23 +16,14 @@ fn on_host(host: &str) -> Identity {
 
 fn sound_conf(variant: &Variant) -> Bytes<'_> {
     let mut bytes = Bytes::new(variant, "slurmd_conf_t");
-    bytes
-        .put("cpus", 4)
-        .put("sockets", 1)
-        .put("cores", 2)
-        .put("threads", 2);
-    bytes
-        .put("block_map_size", 4)
-        .put_array("block_map", 2, &[0, 2, 1, 2]);
-    bytes
-        .put_text("node_name", "n1")
-        .put_text("hostname", "host1");
+    let fields = "cpus=4; sockets=1; cores=2; threads=2; block_map_size=4; block_map=list:0,2,1,2; \
+                  node_name=n1; hostname=host1";
+    put_all(variant, &mut bytes, fields);
     bytes
 }
 
 fn check_conf(bytes: &mut Bytes, variant: &Variant, who: &Identity) -> Result<(), String> {
-    // SAFETY: the test keeps the record longer than the view.
-    let conf = unsafe { SlurmdConf::from_raw(bytes.base(), variant.layout) }.unwrap();
+    let conf = slurmd_conf(bytes, variant);
     conf_is_sane(&conf, who, Some(4)).map_err(|why| why.to_string())
 }
 
@@ -59,8 +49,7 @@ fn sound_settings_pass_also_with_a_cpu_twice_in_the_map() {
         }
         let mut bytes = sound_conf(&variant);
         bytes.put_array("block_map", 2, &[0, 2, 1, 999]);
-        // SAFETY: the test keeps the record longer than the view.
-        let conf = unsafe { SlurmdConf::from_raw(bytes.base(), variant.layout) }.unwrap();
+        let conf = slurmd_conf(&mut bytes, &variant);
         assert_eq!(
             conf_is_sane(&conf, &on_host("n1"), None),
             Ok(()),
@@ -80,18 +69,12 @@ fn unsound_records_are_refused_in_words() {
         let mut answers: Vec<_> = variants
             .iter()
             .map(|variant| {
-                let change = |bytes: &mut Bytes| {
-                    for (field, value) in changes.split("; ").filter_map(|one| one.split_once('='))
-                    {
-                        put(variant, bytes, field, value);
-                    }
-                };
                 if about != "conf" {
-                    let answer = check_launch(variant, node, node_id, change);
+                    let answer = check_launch(variant, node, node_id, changes);
                     return answer.map_or_else(|why| why, |index| index.to_string());
                 }
                 let mut bytes = sound_conf(variant);
-                change(&mut bytes);
+                put_all(variant, &mut bytes, changes);
                 check_conf(&mut bytes, variant, &on_host("host1")).unwrap_err()
             })
             .collect();
@@ -145,27 +128,8 @@ fn a_record_outside_all_memory_is_found_out_without_a_crash() {
     }
 }
 
-/// A sound request for node 1 of two, whose lists the caller keeps.
-fn sound_launch<'v>(variant: &'v Variant, lists: &[u64; 2], cred: *const c_void) -> Bytes<'v> {
-    let mut bytes = Bytes::new(variant, "launch_tasks_request_msg_t");
-    bytes
-        .put("nnodes", 2)
-        .put("ntasks", 5)
-        .put("cpu_bind_type", 0x2105)
-        .put_pointer("cred", cred);
-    bytes
-        .put_array("tasks_to_launch", 2, &[2, 3])
-        .put_array("global_task_ids", 8, lists);
-    bytes
-}
-
-/// The answer of the sanity check to a request with one change.
-fn check_launch(
-    variant: &Variant,
-    node: &str,
-    node_id: u32,
-    change: impl FnOnce(&mut Bytes),
-) -> Result<u32, String> {
+/// The answer of the sanity check to a sound request of two nodes with some changes.
+fn check_launch(variant: &Variant, node: &str, node_id: u32, changes: &str) -> Result<u32, String> {
     let ids = [vec![0u32, 1], vec![2, 3, 4]];
     let lists = [0, 1].map(|node: usize| ids[node].as_ptr().expose_provenance() as u64);
     let mut arguments = Bytes::new(variant, "slurm_cred_arg_t");
@@ -173,11 +137,16 @@ fn check_launch(
         .put("job_nhosts", 3)
         .put_text("job_hostlist", "a,b,c");
     let cred = [arguments.base()];
-    let mut bytes = sound_launch(variant, &lists, cred.as_ptr().cast());
-    change(&mut bytes);
-    // SAFETY: the test keeps the record longer than the view.
-    let request =
-        unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap();
+    let mut bytes = Bytes::new(variant, LAUNCH);
+    bytes
+        .put("nnodes", 2)
+        .put("ntasks", 5)
+        .put("cpu_bind_type", 0x2105)
+        .put_pointer("cred", cred.as_ptr())
+        .put_array("tasks_to_launch", 2, &[2, 3])
+        .put_array("global_task_ids", 8, &lists);
+    put_all(variant, &mut bytes, changes);
+    let request = launch(&mut bytes, variant);
     let text = |why: Doubt| why.to_string();
     let result = launch_is_sane(&request, node_id, node).map_err(text);
     // Both checks find every fault but a wild pointer.

@@ -176,6 +176,12 @@ mod tests {
         read(|controller| JobPlace::first(place, controller), taken_for)
     }
 
+    /// A line of mountinfo: cgroups of a kind in a folder.
+    fn mounted(folder: &tempfile::TempDir, kind: &str, options: &str) -> String {
+        let point = folder.path().display();
+        format!("30 20 0:26 / {point} rw - {kind} {kind} {options}\n")
+    }
+
     #[test]
     fn places_of_both_versions() {
         let mounts = Mounts::of("30 20 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
@@ -194,10 +200,7 @@ mod tests {
         let at = folder.path().join("scope/job_7/step_0");
         fs::create_dir_all(&at).unwrap();
         let job = at.parent().unwrap();
-        let mounts = format!(
-            "30 20 0:26 / {} rw - cgroup2 cgroup2 rw\n",
-            folder.path().display()
-        );
+        let mounts = mounted(&folder, "cgroup2", "rw");
         let own = "0::/scope/job_7/step_0/user/task_0\n";
         let now = || found(own, &mounts, None).unwrap();
         assert_eq!((now().job, now().job_cpus), (7, None));
@@ -220,10 +223,7 @@ mod tests {
         fs::create_dir_all(&job).unwrap();
         fs::write(job.join("cpuset.cpus"), "2-3\n").unwrap();
         fs::write(job.join("memory.max"), "1048576\n").unwrap();
-        let mounts = format!(
-            "30 20 0:26 / {} rw - cgroup2 cgroup2 rw\n",
-            folder.path().display()
-        );
+        let mounts = mounted(&folder, "cgroup2", "rw");
         let own = "0::/slurmstepd.scope/s6XSM80ABJSZ00/step_0/user/task_0\n";
         let job = found(own, &mounts, Some(9)).unwrap();
         assert_eq!((job.job, job.limits.memory), (9, Some(1 << 20)));
@@ -242,10 +242,7 @@ mod tests {
         {
             fs::write(path.join("cpuset.cpus"), "0-7\n").unwrap();
         }
-        let mounts = format!(
-            "31 20 0:27 / {} rw - cgroup cgroup rw,cpuset\n",
-            folder.path().display()
-        );
+        let mounts = mounted(&folder, "cgroup", "rw,cpuset");
         let own = "7:cpuset:/slurm/uid_0/job_7\n0::/user.slice\n";
         assert_eq!(found(own, &mounts, None).unwrap().job_cpus, None);
         fs::write(job.join("cpuset.cpus"), "4-7\n").unwrap();
@@ -258,9 +255,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let job = folder.path().join("scope/job_7");
         fs::create_dir_all(&job).unwrap();
-        let point = folder.path().display();
-        let two = format!("30 20 0:26 / {point} rw - cgroup2 cgroup2 rw\n");
-        let one = format!("31 20 0:27 / {point} rw - cgroup cgroup rw,memory\n");
+        let two = mounted(&folder, "cgroup2", "rw");
+        let one = mounted(&folder, "cgroup", "rw,memory");
         let of_two = || {
             found("0::/scope/job_7/step_0\n", &two, None)
                 .unwrap()

@@ -2,35 +2,13 @@
 //! Needs one CPU; binds only children of its own.
 //! A set wider than this host's CPUs is part of it.
 
-use std::process::{Child, Command};
+mod sleeper;
 
 use berth_host::affinity::{affinity_from_status, affinity_of, reachable, set_affinity};
 use berth_placement::CpuSet;
 use berth_placement::sets::ids::CpuId;
 
-/// A process that does nothing until it is killed.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn new() -> Self {
-        Self(Command::new("sleep").arg("600").spawn().unwrap())
-    }
-
-    fn pid(&self) -> i32 {
-        i32::try_from(self.0.id()).unwrap()
-    }
-
-    fn end(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
+use sleeper::Sleeper;
 
 fn one(cpu: CpuId) -> CpuSet {
     [cpu].into_iter().collect()
@@ -62,7 +40,7 @@ fn what_is_reachable_is_found_and_nothing_changed() {
 
 #[test]
 fn what_is_set_is_what_the_kernel_tells() {
-    let sleeper = Sleeper::new();
+    let sleeper = Sleeper::start();
     let all = affinity_of(sleeper.pid()).unwrap();
     assert_eq!(all, affinity_of(0).unwrap(), "a child inherits");
     assert_eq!(all, affinity_from_status(sleeper.pid()).unwrap());
@@ -77,7 +55,7 @@ fn what_is_set_is_what_the_kernel_tells() {
 
 #[test]
 fn cpus_beyond_the_kernels_are_dropped_by_it_and_seen_on_reading_back() {
-    let sleeper = Sleeper::new();
+    let sleeper = Sleeper::start();
     let first = affinity_of(0).unwrap().lowest().unwrap();
     let mut wide = one(first);
     wide.insert(CpuId(65_535));
@@ -87,7 +65,7 @@ fn cpus_beyond_the_kernels_are_dropped_by_it_and_seen_on_reading_back() {
 
 #[test]
 fn a_set_without_a_usable_cpu_is_refused_with_what_to_compare() {
-    let sleeper = Sleeper::new();
+    let sleeper = Sleeper::start();
     for cpus in [CpuSet::new(), one(CpuId(65_535))] {
         let why = set_affinity(sleeper.pid(), &cpus).unwrap_err();
         assert_eq!(why.errno, libc::EINVAL);
@@ -101,7 +79,7 @@ fn a_set_without_a_usable_cpu_is_refused_with_what_to_compare() {
 
 #[test]
 fn a_process_that_ended_is_told_apart() {
-    let mut sleeper = Sleeper::new();
+    let mut sleeper = Sleeper::start();
     let pid = sleeper.pid();
     sleeper.end();
     let why = affinity_of(pid).unwrap_err();

@@ -2,6 +2,7 @@
 //! launch, what has ended is free, and no file can make it fall over.
 
 mod ledger_node;
+mod sleeper;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,30 +16,28 @@ use berth_placement::CpuSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use ledger_node::{PATIENCE, add, entry, hold, live, node, set, step};
+use ledger_node::{Node, PATIENCE, add, entry, hold, live, node, set, step};
+use sleeper::Sleeper;
 
 /// This test program, as another process, doing `role` until it is told to go on.
-fn other(role: &str, base: &Path) -> Child {
-    started(
-        &mut Command::new(std::env::current_exe().unwrap()),
-        role,
-        base,
-    )
+fn other(role: &str, node: &Node) -> Child {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    started(&mut program, role, node)
 }
 
 /// This test program in a PID namespace of its own, with its own `/proc`, as Slurm's namespace plugin starts
 /// slurmstepds.
-fn other_in_namespace(role: &str, base: &Path) -> Child {
+fn other_in_namespace(role: &str, node: &Node) -> Child {
     let mut unshare = Command::new("unshare");
     unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
-    started(unshare.arg(std::env::current_exe().unwrap()), role, base)
+    started(unshare.arg(std::env::current_exe().unwrap()), role, node)
 }
 
-fn started(program: &mut Command, role: &str, base: &Path) -> Child {
+fn started(program: &mut Command, role: &str, node: &Node) -> Child {
     let child = program
         .args(["--exact", "another_process", "--nocapture"])
         .env("ROLE", role)
-        .env("BASE", base)
+        .env("BASE", node.base())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
@@ -136,14 +135,13 @@ fn another_process() {
 #[test]
 fn an_entry_lives_as_long_as_its_slurmstepd() {
     let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
     for killed in [false, true] {
-        let slurmd = Ledger::open(&node.dir).unwrap();
-        let mut stepd = other("stepd", &base);
+        let slurmd = node.ledger();
+        let mut stepd = other("stepd", &node);
         assert_eq!(live(&slurmd, "0"), [1]);
         assert_eq!(live(&slurmd, "2-5"), Vec::<u32>::new(), "elsewhere");
         // A slurmd that was started anew sees the same.
-        let again = Ledger::open(&node.dir).unwrap();
+        let again = node.ledger();
         let entries = again.session(PATIENCE).unwrap().entries().to_vec();
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].stepd.unwrap().pid, stepd.id() as i32);
@@ -159,7 +157,7 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
             assert_eq!(live(ledger, "0-1"), Vec::<u32>::new(), "killed: {killed}");
         }
     }
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     add(&ledger, entry(2, "0"));
     assert_eq!(
         files(&node.dir),
@@ -183,11 +181,10 @@ fn tasks_that_outlive_their_slurmstepd_keep_their_cores() {
         return eprintln!("skipped: no cgroup can be made here: {made:?}");
     }
     let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.env("CGROUP", &step);
-    let mut stepd = started(&mut program, "stepd in its cgroup", &base);
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let mut stepd = started(&mut program, "stepd in its cgroup", &node);
+    let ledger = node.ledger();
     assert_eq!(live(&ledger, "0"), [1]);
     stepd.kill().unwrap();
     stepd.wait().unwrap();
@@ -215,9 +212,8 @@ fn a_slurmstepd_of_another_pid_namespace_lives_too() {
         return;
     }
     let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
-    let slurmd = Ledger::open(&node.dir).unwrap();
-    let mut stepd = other_in_namespace("stepd", &base);
+    let slurmd = node.ledger();
+    let mut stepd = other_in_namespace("stepd", &node);
     assert_eq!(
         live(&slurmd, "0"),
         [1],
@@ -228,12 +224,12 @@ fn a_slurmstepd_of_another_pid_namespace_lives_too() {
     // Nor does it lose its slot, and one inside sees those outside.
     let mut own = hold(&slurmd, entry(2, "2"));
     own.started(std::process::id() as i32, Vec::new()).unwrap();
-    let mut inside = other_in_namespace("looks", &base);
+    let mut inside = other_in_namespace("looks", &node);
     go_on(&mut inside);
     assert_eq!(live(&slurmd, "0-2"), [1, 2]);
     go_on(&mut stepd);
     assert_eq!(live(&slurmd, "0-2"), [2]);
-    let mut stepd = other_in_namespace("stepd", &base);
+    let mut stepd = other_in_namespace("stepd", &node);
     stepd.kill().unwrap();
     stepd.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
@@ -246,9 +242,8 @@ fn a_slurmstepd_of_another_pid_namespace_lives_too() {
 #[test]
 fn one_at_a_time_and_nobody_waits_for_ever() {
     let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
-    let ledger = Ledger::open(&node.dir).unwrap();
-    let mut holder = other("holds", &base);
+    let ledger = node.ledger();
+    let mut holder = other("holds", &node);
     let since = Instant::now();
     let busy = ledger.session(Duration::from_millis(50)).unwrap_err();
     assert!(matches!(busy, LedgerError::Busy(_)), "{busy}");
@@ -276,16 +271,15 @@ fn many_at_once_lose_nothing() {
             });
         }
     });
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     assert_eq!(live(&ledger, "0").len(), 400);
 }
 
 #[test]
 fn a_full_disk_is_said_and_loses_nothing() {
     let node = node();
-    let base = node.dir.path().parent().unwrap().to_path_buf();
-    let mut full = other("full", &base);
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let mut full = other("full", &node);
+    let ledger = node.ledger();
     assert_eq!(live(&ledger, "0-1"), [1]);
     full.kill().unwrap();
     full.wait().unwrap();
@@ -294,32 +288,23 @@ fn a_full_disk_is_said_and_loses_nothing() {
 #[test]
 fn suspended_jobs_take_nothing() {
     let node = node();
-    let mut task = Command::new("sleep").arg("60").spawn().unwrap();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let task = Sleeper::start();
+    let ledger = node.ledger();
     let mut held = hold(&ledger, entry(1, "0-1"));
-    held.started(task.id() as i32, Vec::new()).unwrap();
+    held.started(task.pid(), Vec::new()).unwrap();
     let occupied = || {
         let session = ledger.session(PATIENCE).unwrap();
         session.others(step(2, 0), &set("0-3")).now()
     };
     let taken = occupied();
     assert_eq!((taken.taken, taken.shared), (set("0-1"), CpuSet::new()));
-    let pid = Pid::from_raw(task.id() as i32);
-    let signal = |signal| kill(pid, signal).unwrap();
-    let until = |stopped: bool| {
-        while berth_host::ledger::Task::of(task.id() as i32).has_stopped() != stopped {
-            std::thread::yield_now();
-        }
-    };
-    signal(Signal::SIGSTOP);
-    until(true);
+    task.signal(Signal::SIGSTOP, true);
     let shared = occupied();
     assert_eq!((shared.taken, shared.shared), (CpuSet::new(), set("0-1")));
-    signal(Signal::SIGCONT);
-    until(false);
+    task.signal(Signal::SIGCONT, false);
     assert_eq!(occupied().taken, set("0-1"), "resumed, it is where it was");
     // A service lets it wait, and then move.
-    let again = Ledger::open(&node.dir).unwrap();
+    let again = node.ledger();
     let change = |waits, cpus: &str| {
         let mut session = again.session(PATIENCE).unwrap();
         let before = session.entries()[0].clone();
@@ -339,15 +324,13 @@ fn suspended_jobs_take_nothing() {
         "what is its own is nobody else's"
     );
     assert_eq!(occupied().taken, CpuSet::new(), "it went elsewhere");
-    task.kill().unwrap();
-    task.wait().unwrap();
 }
 
 /// Two jobs can share a memory node without sharing a CPU, so the look is not cut to the CPUs of one of them.
 #[test]
 fn memory_that_other_jobs_want_is_seen_wherever_their_cpus_are() {
     let node = node();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     let wants = |job, memory, cpus: &str| Entry {
         cpuset: Some(Cpuset {
             exclusive: false,

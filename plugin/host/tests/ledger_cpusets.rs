@@ -1,14 +1,16 @@
 //! What the ledger says of the cpusets of jobs that are suspended, or wait for their CPUs.
 
 mod ledger_node;
+mod sleeper;
 
-use berth_host::ledger::{Cpuset, Entry, Ledger, OwnEntry, Task};
+use berth_host::ledger::{Cpuset, Entry, OwnEntry};
+use nix::sys::signal::Signal;
 
 use ledger_node::{Node, PATIENCE, entry, hold, node, set, step};
+use sleeper::Sleeper;
 
 /// The entry of a step in its job's cpuset, whose slurmstepd is this process.
 fn in_cpuset(node: &Node, job: u32, number: u32) -> OwnEntry {
-    let ledger = Ledger::open(&node.dir).unwrap();
     let cpuset = Cpuset {
         exclusive: true,
         of_job: true,
@@ -19,40 +21,31 @@ fn in_cpuset(node: &Node, job: u32, number: u32) -> OwnEntry {
         cpuset: Some(cpuset),
         ..entry(job, "0-3")
     };
-    hold(&ledger, entry)
+    hold(&node.ledger(), entry)
 }
 
 /// Only where a service moves resumed jobs a suspended one leaves its cpuset to others.
 #[test]
 fn a_suspended_job_keeps_its_cpuset_without_a_service() {
     let node = node();
-    let mut sleep = std::process::Command::new("sleep")
-        .arg("60")
-        .spawn()
-        .unwrap();
+    let task = Sleeper::start();
     let mut held = in_cpuset(&node, 1, 0);
-    held.started(sleep.id() as i32, Vec::new()).unwrap();
-    let pid = nix::unistd::Pid::from_raw(sleep.id() as i32);
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
-    while !Task::of(sleep.id() as i32).has_stopped() {
-        std::thread::yield_now();
-    }
+    held.started(task.pid(), Vec::new()).unwrap();
+    task.signal(Signal::SIGSTOP, true);
     let taken = || {
-        let ledger = Ledger::open(&node.dir).unwrap();
+        let ledger = node.ledger();
         let session = ledger.session(PATIENCE).unwrap();
         let others = session.others(step(2, 0), &set("0-15"));
         (session.has_service(), others.now().taken.to_string())
     };
     assert_eq!(taken(), (false, "0-3".into()));
-    let ledger = || Ledger::open(&node.dir).unwrap();
-    let life = ledger().into_service().unwrap();
+    let life = node.ledger().into_service().unwrap();
     assert!(life.is_some());
-    assert!(ledger().into_service().unwrap().is_none(), "one at a time");
+    let second = node.ledger().into_service().unwrap();
+    assert!(second.is_none(), "one at a time");
     assert_eq!(taken(), (true, String::new()));
     drop(life);
     assert_eq!(taken(), (false, "0-3".into()));
-    sleep.kill().unwrap();
-    sleep.wait().unwrap();
 }
 
 /// A job that waits again and again for days does not fill the disk, and its last entry counts.
@@ -60,7 +53,7 @@ fn a_suspended_job_keeps_its_cpuset_without_a_service() {
 fn an_entry_that_changes_often_stays_small() {
     let node = node();
     let held = in_cpuset(&node, 1, 0);
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     let mut session = ledger.session(PATIENCE).unwrap();
     for generation in 1..=2000 {
         let before = session.entries()[0].clone();

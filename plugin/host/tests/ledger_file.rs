@@ -21,7 +21,7 @@ fn file(node: &Node, name: &str) -> PathBuf {
 #[test]
 fn torn_and_foreign_files() {
     let node = node();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     add(&ledger, entry(1, "0"));
     let whole = fs::read(file(&node, "1.0.4294967294")).unwrap();
     let foreign = [
@@ -65,7 +65,7 @@ fn torn_and_foreign_files() {
 #[test]
 fn a_line_behind_half_of_one_counts() {
     let node = node();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     let _held = hold(&ledger, entry(2, "0"));
     let mut options = fs::OpenOptions::new();
     let path = file(&node, "2.0.4294967294");
@@ -87,7 +87,7 @@ fn a_line_behind_half_of_one_counts() {
 fn users_can_neither_write_nor_read_it() {
     let node = node();
     let path = node.dir.path().join("steps.lock");
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     add(&ledger, entry(1, "0"));
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
     assert_eq!(mode(&path), 0o600);
@@ -122,7 +122,7 @@ fn users_can_neither_write_nor_read_it() {
 #[test]
 fn steps_of_one_number_stand_beside_each_other() {
     let node = node();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     let (first, second) = (
         hold(&ledger, entry(1, "0")),
         hold(&ledger, entry(1, "60000")),
@@ -140,7 +140,7 @@ fn steps_of_one_number_stand_beside_each_other() {
 fn everybody_reads_how_full_the_node_is() {
     let node = node();
     let machine = Machine::regular(2, 2, 1, Numbering::Block).unwrap();
-    let ledger = Ledger::open(&node.dir).unwrap();
+    let ledger = node.ledger();
     add(&ledger, entry(1, "0-1"));
     let mut batch = entry(1, "0-1");
     batch.kind = Kind::Batch;

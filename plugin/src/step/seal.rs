@@ -85,39 +85,39 @@ mod tests {
     use super::*;
     use crate::step::handover::Outcome;
 
+    fn identity(node_name: &str, ids: (u32, u32, Option<u32>), uid: u32) -> StepIdentity<'_> {
+        let (job_id, step_id, het_component) = ids;
+        StepIdentity {
+            node_name,
+            step: StepId {
+                job_id,
+                step_id,
+                het_component,
+                kind: StepKind::Regular,
+            },
+            uid,
+        }
+    }
+
     #[test]
     fn a_mark_holds_for_one_step_of_one_user_on_one_node() {
         let (own, other) = (Key::new([1; 16]), Key::new([2; 16]));
-        let step = |job_id, step_id, het_component| StepId {
-            job_id,
-            step_id,
-            het_component,
-            kind: StepKind::Regular,
-        };
-        let identity = |node_name, step, uid| StepIdentity {
-            node_name,
-            step,
-            uid,
-        };
         let handover = Handover {
             outcome: Outcome::Bound,
             ..Handover::default()
         };
-        let text = sealed(&handover, &identity("n1", step(1, 0, None), 1000), &own);
-        let opens = |identity: &StepIdentity<'_>, key: &Key| opened(&text, identity, key);
-        assert_eq!(
-            opens(&identity("n1", step(1, 0, None), 1000), &own),
-            Ok(handover)
-        );
+        let its = identity("n1", (1, 0, None), 1000);
+        let text = sealed(&handover, &its, &own);
+        assert_eq!(opened(&text, &its, &own), Ok(handover));
         for (identity, key) in [
-            (identity("n2", step(1, 0, None), 1000), &own),
-            (identity("n1", step(2, 0, None), 1000), &own),
-            (identity("n1", step(1, 1, None), 1000), &own),
-            (identity("n1", step(1, 0, Some(0)), 1000), &own),
-            (identity("n1", step(1, 0, None), 1001), &own),
-            (identity("n1", step(1, 0, None), 1000), &other),
+            (identity("n2", (1, 0, None), 1000), &own),
+            (identity("n1", (2, 0, None), 1000), &own),
+            (identity("n1", (1, 1, None), 1000), &own),
+            (identity("n1", (1, 0, Some(0)), 1000), &own),
+            (identity("n1", (1, 0, None), 1001), &own),
+            (its, &other),
         ] {
-            let error = opens(&identity, key).unwrap_err();
+            let error = opened(&text, &identity, key).unwrap_err();
             assert_eq!(error, "its mark is not slurmd's");
         }
     }
@@ -125,16 +125,7 @@ mod tests {
     #[test]
     fn what_a_user_writes_is_not_believed() {
         let key = Key::new([1; 16]);
-        let identity = StepIdentity {
-            node_name: "n1",
-            step: StepId {
-                job_id: 1,
-                step_id: 0,
-                het_component: None,
-                kind: StepKind::Regular,
-            },
-            uid: 1000,
-        };
+        let identity = identity("n1", (1, 0, None), 1000);
         let fields = serde_json::to_string(&Handover::default()).unwrap();
         let zero = format!("{VERSION} {fields} {:032x}", 0);
         let texts = ["", "1", "1 ", "4 x 0", "4 x +", "4 0", &fields, &zero];

@@ -79,6 +79,37 @@ impl Site {
         self.node.machine().unwrap().cpus().clone()
     }
 
+    /// A step of root's with one task.
+    fn context(&self, key: StepKey) -> StepContext<'_> {
+        StepContext {
+            node_name: NODE,
+            dir: self.dir.clone(),
+            key,
+            kind: Kind::Regular,
+            uid: 0,
+            tasks: 1,
+            is_in_pool: false,
+        }
+    }
+
+    /// What is decided on a step of a job that has the whole node, with one core for each task.
+    fn decided(&self, context: &StepContext<'_>) -> Decided {
+        let request = Request {
+            tasks: context.tasks,
+            allocation: Allocation::Cpus(self.all()),
+            binding: Some("linear:1".parse().unwrap()),
+            ..Request::default()
+        };
+        let step = Step {
+            request,
+            ..Step::default()
+        };
+        let Ok(decided) = decide_on(context, step, self.node.clone()) else {
+            panic!("it is not refused");
+        };
+        decided
+    }
+
     fn job(&mut self, (text, bits): &(String, u32)) -> Option<Job> {
         let own = CpuSet::from_words([u64::from(*bits)]).intersection(&self.all());
         let request: CpusetRequest = text.parse().unwrap();
@@ -106,11 +137,7 @@ impl Site {
             // slurmd refuses what can never fit.
             Event::Launch if plan(&request(job), &self.node, &Claims::default()).is_err() => {}
             Event::Launch => {
-                let step = StepKey {
-                    job: job.number,
-                    step: job.launched,
-                    component: u32::MAX,
-                };
+                let step = key(job.number, job.launched);
                 job.launched += 1;
                 job.steps.push((step, State::Launched { waits: false }));
             }
@@ -119,33 +146,20 @@ impl Site {
                     return;
                 }
                 let at = which.index(job.steps.len());
-                let (step, state) = job.steps.remove(at);
-                let state = self.goes_on(job, step, state);
+                if let (_, State::Runs(_)) = job.steps[at] {
+                    return;
+                }
+                let (step, _) = job.steps.remove(at);
+                let state = self.decides(job, step);
                 job.steps.extend(state.map(|state| (step, state)));
             }
             Event::EndStep => end_step(job),
         }
     }
 
-    /// One of its slurmstepds; none if it gives up.
-    fn goes_on(&self, job: &Job, step: StepKey, state: State) -> Option<State> {
-        match state {
-            State::Launched { .. } => self.decides(job, step),
-            State::Runs(_) => Some(state),
-        }
-    }
-
-    /// One look of a slurmstepd that has just begun, or waits.
+    /// One look of a slurmstepd that has just begun, or waits; none if it gives up.
     fn decides(&self, job: &Job, key: StepKey) -> Option<State> {
-        let context = StepContext {
-            node_name: NODE,
-            dir: self.dir.clone(),
-            key,
-            kind: Kind::Regular,
-            uid: 0,
-            tasks: 1,
-            is_in_pool: false,
-        };
+        let context = self.context(key);
         let case = Case {
             context: &context,
             step: Step {
@@ -208,6 +222,14 @@ impl Site {
     }
 }
 
+fn key(job: u32, step: u32) -> StepKey {
+    StepKey {
+        job,
+        step,
+        component: u32::MAX,
+    }
+}
+
 /// What slurmd reads of a step of it.
 fn request(job: &Job) -> Request {
     let choice = Choice {
@@ -238,31 +260,11 @@ fn end_step(job: &mut Job) {
 fn an_entry_has_the_user_and_the_tasks_of_its_step() {
     let site = Site::new(Machine::regular(1, 2, 1, Numbering::Block).unwrap());
     let context = StepContext {
-        node_name: NODE,
-        dir: site.dir.clone(),
-        key: StepKey {
-            job: 1,
-            step: 0,
-            component: u32::MAX,
-        },
-        kind: Kind::Regular,
         uid: 1000,
         tasks: 2,
-        is_in_pool: false,
+        ..site.context(key(1, 0))
     };
-    let request = Request {
-        tasks: 2,
-        allocation: Allocation::Cpus(site.all()),
-        binding: Some("linear:1".parse().unwrap()),
-        ..Request::default()
-    };
-    let step = Step {
-        request,
-        ..Step::default()
-    };
-    let Ok(_decided) = decide_on(&context, step, site.node.clone()) else {
-        panic!("it is not refused");
-    };
+    let _decided = site.decided(&context);
     let entries = look(&site.dir).unwrap();
     let found: Vec<_> = entries.iter().map(|one| (one.uid, one.tasks)).collect();
     assert_eq!(found, [(1000, 2)]);
@@ -272,13 +274,8 @@ fn an_entry_has_the_user_and_the_tasks_of_its_step() {
 #[test]
 fn without_an_entry_a_step_is_bound_beside_others() {
     let site = Site::new(Machine::regular(1, 2, 1, Numbering::Block).unwrap());
-    let key = |job| StepKey {
-        job,
-        step: 0,
-        component: u32::MAX,
-    };
     let other = Entry {
-        step: key(9),
+        step: key(9, 0),
         cpus: CpuSet::from_list("0").unwrap(),
         ..Entry::default()
     };
@@ -286,27 +283,7 @@ fn without_an_entry_a_step_is_bound_beside_others() {
     let _held = ledger.session(PATIENCE).unwrap().hold(other).unwrap();
     // An entry is made under this name.
     std::fs::create_dir(site.dir.path().join("steps/.new")).unwrap();
-    let context = StepContext {
-        node_name: NODE,
-        dir: site.dir.clone(),
-        key: key(1),
-        kind: Kind::Regular,
-        uid: 0,
-        tasks: 1,
-        is_in_pool: false,
-    };
-    let request = Request {
-        allocation: Allocation::Cpus(site.all()),
-        binding: Some("linear:1".parse().unwrap()),
-        ..Request::default()
-    };
-    let step = Step {
-        request,
-        ..Step::default()
-    };
-    let Ok(decided) = decide_on(&context, step, site.node.clone()) else {
-        panic!("it is not refused");
-    };
+    let decided = site.decided(&site.context(key(1, 0)));
     assert_eq!(decided.plan.tasks[0].cpus.to_string(), "1");
     assert!(decided.note.is_some() && decided.ledger_entries.is_empty());
 }

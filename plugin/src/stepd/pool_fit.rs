@@ -47,10 +47,12 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_job_counts_once_and_one_that_is_in_stays_in() {
-        let cpus = |list| CpuSet::from_list(list).unwrap();
-        let entry = |job, step, pool: &str, list| Entry {
+    fn cpus(list: &str) -> CpuSet {
+        CpuSet::from_list(list).unwrap()
+    }
+
+    fn entry(job: u32, step: u32, pool: &str, list: &str) -> Entry {
+        Entry {
             step: StepKey {
                 job,
                 step,
@@ -60,22 +62,28 @@ mod tests {
             request: pool.into(),
             cpus: cpus(list),
             ..Entry::default()
+        }
+    }
+
+    fn fits_in(pool: &str, all: &[Entry], job: u32, list: &str) -> Result<(), Full> {
+        let member = Member {
+            name: pool.into(),
+            limit: 8,
+            most: 12,
+            cpus: cpus(list),
+            ..Member::default()
         };
+        fits(all, job, &member)
+    }
+
+    #[test]
+    fn a_job_counts_once_and_one_that_is_in_stays_in() {
         let all = [
             entry(1, 0, "a", "0-3"),
             entry(1, 1, "a", "0-3"),
             entry(2, 0, "b", "4-5"),
         ];
-        let fits = |job, pool: &str, list| {
-            let member = Member {
-                name: pool.into(),
-                limit: 8,
-                most: 12,
-                cpus: cpus(list),
-                ..Member::default()
-            };
-            fits(&all, job, &member)
-        };
+        let fits = |job, pool, list| fits_in(pool, &all, job, list);
         assert_eq!(fits(3, "a", "6-9"), Ok(()));
         assert_eq!(fits(3, "a", "6-10"), Err(Full::Pool(9)));
         assert_eq!(fits(3, "b", "6-13"), Err(Full::Pool(10)));
@@ -85,52 +93,22 @@ mod tests {
 
     #[test]
     fn a_suspended_job_leaves_room() {
-        let entry = |step, suspended: Option<bool>, list| Entry {
-            step: StepKey {
-                job: 1,
-                step,
-                component: u32::MAX,
-            },
-            pool: true,
-            request: "a".into(),
-            cpus: CpuSet::from_list(list).unwrap(),
+        let entry = |step, suspended: Option<bool>| Entry {
             waits: suspended == Some(true),
             task: suspended.map(|_| Task::default()),
-            ..Entry::default()
+            ..entry(1, step, "a", "0-7")
         };
-        let fits = |all: &[Entry], list| {
-            let member = Member {
-                name: "a".into(),
-                limit: 8,
-                most: 12,
-                cpus: CpuSet::from_list(list).unwrap(),
-                ..Member::default()
-            };
-            fits(all, 2, &member)
-        };
-        let (stopped, running) = (entry(0, Some(true), "0-7"), entry(0, Some(false), "0-7"));
-        assert_eq!(
-            fits(std::slice::from_ref(&running), "0-7"),
-            Err(Full::Pool(16))
-        );
-        assert_eq!(fits(std::slice::from_ref(&stopped), "0-7"), Ok(()));
+        let fits = |all: &[Entry], list| fits_in("a", all, 2, list);
+        let stopped = || entry(0, Some(true));
+        let full = Err(Full::Pool(16));
+        assert_eq!(fits(&[entry(0, Some(false))], "0-7"), full);
+        assert_eq!(fits(&[stopped()], "0-7"), Ok(()));
         // A step that begins has no task yet.
-        assert_eq!(
-            fits(&[stopped.clone(), entry(1, None, "0-7")], "0-7"),
-            Ok(())
-        );
-        let other = entry(1, Some(false), "0-7");
-        assert_eq!(
-            fits(&[stopped.clone(), other], "0-7"),
-            Err(Full::Pool(16)),
-            "one step runs"
-        );
-        assert_eq!(
-            fits(&[entry(0, None, "0-7")], "0-7"),
-            Err(Full::Pool(16)),
-            "unknown"
-        );
+        assert_eq!(fits(&[stopped(), entry(1, None)], "0-7"), Ok(()));
+        let other = entry(1, Some(false));
+        assert_eq!(fits(&[stopped(), other], "0-7"), full, "one runs");
+        assert_eq!(fits(&[entry(0, None)], "0-7"), full, "unknown");
         // It may be resumed: the node's reserve is kept whatever happens.
-        assert_eq!(fits(&[stopped], "8-15"), Err(Full::Node(16)));
+        assert_eq!(fits(&[stopped()], "8-15"), Err(Full::Node(16)));
     }
 }

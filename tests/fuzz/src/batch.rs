@@ -6,27 +6,24 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::random::Random;
-use crate::targets::OPTIONS;
-use crate::texts::text;
+use crate::texts::{Words, text};
 
+const NAME: &str = "batch lines";
 /// Lines a process.
 const LINES: u64 = 50_000;
 
 /// How many runs went wrong.
 pub fn run(cases: u64, seed: u64) -> u64 {
     let Some(command) = std::env::var_os("BERTH_COMMAND") else {
-        println!(
-            "{}: BERTH_COMMAND names no program, so none was asked",
-            OPTIONS.name
-        );
+        println!("{NAME}: BERTH_COMMAND names no program, so none was asked");
         return 0;
     };
-    let (start, mut random) = (Instant::now(), Random::new(!seed));
+    let (start, words, mut random) = (Instant::now(), Words::of(NAME), Random::new(!seed));
     let (mut left, mut answered, mut refused, mut wrong) = (cases, 0, 0, 0);
     while left > 0 {
         let count = left.min(LINES);
         left -= count;
-        let lines: String = (0..count).map(|_| line(&mut random)).collect();
+        let lines: String = (0..count).map(|_| line(&words, &mut random)).collect();
         let (code, answers) = ask(&command, lines);
         let found = answers.lines().count() as u64;
         refused += answers
@@ -35,24 +32,20 @@ pub fn run(cases: u64, seed: u64) -> u64 {
             .count();
         answered += found;
         if found != count || code.is_none_or(|code| code > 1) {
-            println!(
-                "{}: {count} lines, {found} answers, exit code {code:?}",
-                OPTIONS.name
-            );
+            println!("{NAME}: {count} lines, {found} answers, exit code {code:?}");
             wrong += 1;
         }
     }
     println!(
-        "{:12} {answered:8} answered {refused:8} refused {wrong:3} wrong {:6.1} s",
-        OPTIONS.name,
+        "{NAME:12} {answered:8} answered {refused:8} refused {wrong:3} wrong {:6.1} s",
         start.elapsed().as_secs_f64()
     );
     wrong
 }
 
 /// A line that is neither empty nor a comment: those have no answer.
-fn line(random: &mut Random) -> String {
-    let words = text(&OPTIONS, random);
+fn line(words: &Words, random: &mut Random) -> String {
+    let words = text(words, random);
     let words: String = words
         .chars()
         .filter(|c| !c.is_control() && *c != ',')

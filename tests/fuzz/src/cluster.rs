@@ -6,79 +6,13 @@ use std::sync::OnceLock;
 use berth_placement::controller::select::{Cluster, JobAnswer, JobGrant, SlurmLine, job, own_step};
 use berth_srun::conf::Config;
 use berth_srun::options::Command;
-use berth_srun::reading::selection;
+use berth_srun::reading;
 use berth_srun::{Release, line};
 
-use crate::targets::{Target, Verdict};
+use crate::targets::Verdict;
 
-/// All of them.
-pub const TARGETS: &[Target] = &[
-    Target {
-        name: "slurm.conf",
-        words: &[
-            "NodeName=",
-            "DEFAULT ",
-            "n[1-4] ",
-            "n5\n",
-            "Sockets=2 ",
-            "CoresPerSocket=4 ",
-            "ThreadsPerCore = 2 ",
-            "CPUs=8 ",
-            "CoreSpecCount=1 ",
-            "CpuSpecList=0-1 ",
-            "State=DOWN\n",
-            "\nPartitionName=p Nodes=ALL Default=YES ",
-            "OverSubscribe=FORCE:2\n",
-            "\nNodeSet=s Nodes=n1\n",
-            "\nSelectType=select/cons_tres\n",
-            "SelectTypeParameters=CR_Core,CR_Pack_Nodes\n",
-            "DefMemPerCPU=",
-            "\\\n",
-            "# ",
-            "\nInclude more.conf\n",
-        ],
-        parse: configuration,
-    },
-    Target {
-        name: "selection",
-        words: &[
-            "-n4 ",
-            "-n1 ",
-            "-c2 ",
-            "-N2 ",
-            "-N 1-3 ",
-            "-O ",
-            "--exclusive ",
-            "-s ",
-            "--exact ",
-            "--overlap ",
-            "--ntasks-per-node=2 ",
-            "--ntasks-per-socket=1 ",
-            "--ntasks-per-core=1 ",
-            "-B 1:2:1 ",
-            "--threads-per-core=1 ",
-            "--hint=memory_bound ",
-            "--contiguous ",
-            "--core-spec=1 ",
-            "--thread-spec=2 ",
-            "-m plane=2 ",
-            "-m *:block,Pack ",
-            "-m cyclic:fcyclic:block ",
-            "--mincpus=5 ",
-            "-w n[1-2] ",
-            "-x n3 ",
-            "--use-min-nodes ",
-            "--spread-job ",
-            "--mem=100 ",
-            "--mem-per-cpu=7G ",
-            "--gres=gpu:1 ",
-            "-p p ",
-        ],
-        parse: asked,
-    },
-];
-
-fn configuration(text: &str) -> Verdict {
+/// A file, with the lines of another one that it includes.
+pub fn configuration(text: &str) -> Verdict {
     let mut more = |_: &str| Ok("NodeName=m1 CPUs=4\n".to_string());
     let read = Config::read("slurm.conf", text, &mut more);
     // scontrol's reader takes what it can, and refuses little.
@@ -123,10 +57,11 @@ fn clusters() -> &'static [Cluster] {
     })
 }
 
-fn asked(text: &str) -> Verdict {
+/// A line of sbatch or srun.
+pub fn selection(text: &str) -> Verdict {
     let words: Vec<_> = text.split_whitespace().collect();
     let line = line::read(&words, Command::Srun, None);
-    let found = match selection::read(&line, Release::V22_05) {
+    let found = match reading::selection::read(&line, Release::V22_05) {
         Ok(found) => found,
         Err(why) => return Verdict::Refused(why.to_string()),
     };
@@ -134,7 +69,11 @@ fn asked(text: &str) -> Verdict {
     let all = clusters();
     let sum: usize = text.bytes().map(usize::from).sum();
     let cluster = &all[sum % all.len()];
-    match job(cluster, selection::client(Command::Srun), &found.options) {
+    match job(
+        cluster,
+        reading::selection::client(Command::Srun),
+        &found.options,
+    ) {
         JobAnswer::Granted(grant) => {
             let _ = own_step(cluster, &found.options, &grant);
             impossible(cluster, &grant).map_or(Verdict::Accepted, Verdict::Wrong)

@@ -1,14 +1,19 @@
-//! The parsers, and the words that their texts are made of.
+//! The parsers.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
+use berth_placement::request::cpuset::Words;
 use berth_placement::request::gres_bind::{Indices, Reading, gpu_bind};
 use berth_placement::request::keyword_options::CoreKindWish;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
-use berth_placement::{Binding, CpuSet, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering};
+use berth_placement::{
+    Binding, CpuSet, CpusetRequest, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering,
+};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
+
+use crate::cluster;
 
 /// What a parser did with a text.
 pub enum Verdict {
@@ -20,245 +25,64 @@ pub enum Verdict {
     Wrong(String),
 }
 
-/// A parser.
-pub struct Target {
-    /// Name.
-    pub name: &'static str,
-    /// Words that its texts are made of.
-    pub words: &'static [&'static str],
-    /// Reads a text.
-    pub parse: fn(&str) -> Verdict,
-}
+/// A parser, under the name that `words.txt` has for the words of its texts.
+pub type Target = (&'static str, fn(&str) -> Verdict);
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
-    Target {
-        name: "cpu list",
-        words: &["0-3", "5", "7-7", ",", "8-15", "3-1", "0-4095"],
-        parse: |text| {
-            judged(CpuSet::from_list(text), |set| {
-                CpuSet::from_list(&set.to_string()).ok()
-            })
-        },
-    },
-    Target {
-        name: "mask",
-        words: &[
-            "0x",
-            "f",
-            "F0",
-            "00",
-            "3",
-            "DeadBeef",
-            "0000000000000000",
-            "ffffffffffffffff",
-        ],
-        parse: |text| {
-            judged(CpuSet::from_hex(text), |set| {
-                CpuSet::from_hex(&set.to_hex(1)).ok()
-            })
-        },
-    },
-    Target {
-        name: "node mask",
-        words: &["0x", "f", "F0", "00", "3", "ffffffffffffffff"],
-        parse: |text| {
-            judged(NodeSet::from_hex(text), |set| {
-                NodeSet::from_hex(&set.to_hex()).ok()
-            })
-        },
-    },
-    Target {
-        name: "map_cpu",
-        words: &["0,1", "3", ",", "0x1f", "1*4", "7*2", "2*0"],
-        parse: |text| mode("map_cpu", text),
-    },
-    Target {
-        name: "mask_cpu",
-        words: &["0x1,0x2", "f", ",", "0xff00", "3*4", "0"],
-        parse: |text| mode("mask_cpu", text),
-    },
-    Target {
-        name: "map_ldom",
-        words: &["0,1", "3", ",", "0x1", "1*4"],
-        parse: |text| mode("map_ldom", text),
-    },
-    Target {
-        name: "mask_ldom",
-        words: &["0x1,0x2", "f", ",", "3*4"],
-        parse: |text| mode("mask_ldom", text),
-    },
-    Target {
-        name: "cpu-bind",
-        words: &[
-            "cores",
-            "threads",
-            "verbose",
-            "quiet",
-            ",",
-            "none",
-            "map_cpu:0,1",
-            "mask_cpu:0x3",
-            "rank",
-            "sockets",
-            "ldoms",
-            "one_thread",
-            "no",
-            "rank_ldom",
-            "Cores",
-        ],
-        parse: cpu_bind,
-    },
-    Target {
-        name: "mem-bind",
-        words: &[
-            "local",
-            "rank",
-            "none",
-            "verbose",
-            "prefer",
-            "p",
-            ",",
-            "map_mem:0,1",
-            "mask_mem:0x3",
-            "sort",
-            "nosort",
-            "quiet",
-        ],
-        parse: mem_bind,
-    },
-    Target {
-        name: "distribution",
-        words: &[
-            "block",
-            "cyclic",
-            "fcyclic",
-            ":",
-            "plane=4",
-            "arbitrary",
-            "*",
-            ",Pack",
-            ",NoPack",
-            "Block",
-        ],
-        parse: distribution,
-    },
-    Target {
-        name: "srun line",
-        words: &[
-            "-n4 ",
-            "-B 2:2:2 ",
-            "--hint=multithread ",
-            "--cpu-bind=cores ",
-            "--mem-bind=local ",
-            "-m block:*:fcyclic ",
-            "-w n[1-3] ",
-            "-N 2-4 ",
-            "--ntasks-per-core=2 ",
-            "--exclusive ",
-            "-lu ",
-            "--cpu ",
-            "-- ",
-            ": ",
-            "./app ",
-        ],
-        parse: line,
-    },
-    Target {
-        name: "binding",
-        words: &[
-            "linear:2",
-            "env:strict:auto:pack:smt=2",
-            "striding:2:4",
-            "explicit:0,1:1,0",
-            "set:",
-            "env ",
-            "pe,",
-            "task:",
-            "host:",
-            "strict:",
-            "none",
-            ":0,1",
-            ";1,2",
-        ],
-        parse: again::<Binding>,
-    },
-    Target {
-        name: "map by",
-        words: &["l3", "core", "ppr:", "2:numa", "pe-list=", "0-3", ":pe=2"],
-        parse: again::<MapBy>,
-    },
-    Target {
-        name: "bind to",
-        words: &["none", "L2cache", ":limit=", ":overload", "numa"],
-        parse: again::<BindTo>,
-    },
-    Target {
-        name: "rank by",
-        words: &["slot", "node", "Fill", "span"],
-        parse: again::<RankBy>,
-    },
-    Target {
-        name: "near",
-        words: &[
-            "gpu",
-            "network",
-            "0302",
-            "mlx5_0",
-            ":2",
-            ":strict",
-            ":own",
-            ":OWN:strict",
-        ],
-        parse: again::<Near>,
-    },
-    Target {
-        name: "tres bind",
-        words: &[
-            "verbose,",
-            "map_gpu:",
-            "MASK:",
-            "per_task:",
-            "single:",
-            "closest",
-            "0,3*2",
-            "0x5,",
-            "+gres/shard:none",
-        ],
-        parse: tres_bind,
-    },
-    Target {
-        name: "core kind",
-        words: &["performance", "efficiency", "any", "Performance"],
-        parse: again::<CoreKindWish>,
-    },
-    Target {
-        name: "fixes",
-        words: &[
-            "all",
-            "none",
-            "+third-level",
-            "-smt-neighbours",
-            ",",
-            "+",
-            "-",
-        ],
-        parse: |text| match Fixes::ALL.apply(text) {
-            Ok(_) => Verdict::Accepted,
-            Err(why) => Verdict::Refused(why.to_string()),
-        },
-    },
-    Target {
-        name: "numbering",
-        words: &["block", "cyclic", "threads-last", "threads"],
-        parse: |text| match text.parse::<Numbering>() {
-            Ok(_) => Verdict::Accepted,
-            Err(why) => Verdict::Refused(why.to_string()),
-        },
-    },
+    ("cpu list", cpu_list),
+    ("mask", mask),
+    ("node mask", node_mask),
+    ("map_cpu", |text| mode("map_cpu", text)),
+    ("mask_cpu", |text| mode("mask_cpu", text)),
+    ("map_ldom", |text| mode("map_ldom", text)),
+    ("mask_ldom", |text| mode("mask_ldom", text)),
+    ("cpu-bind", cpu_bind),
+    ("mem-bind", mem_bind),
+    ("distribution", distribution),
+    ("srun line", line),
+    ("binding", again::<Binding>),
+    ("map by", again::<MapBy>),
+    ("bind to", again::<BindTo>),
+    ("rank by", again::<RankBy>),
+    ("near", again::<Near>),
+    ("tres bind", tres_bind),
+    ("core kind", again::<CoreKindWish>),
+    ("fixes", |text| taken(Fixes::ALL.apply(text))),
+    ("numbering", |text| taken(text.parse::<Numbering>())),
+    ("cpuset", again::<CpusetRequest>),
+    ("cpuset words", again::<Words>),
+    ("slurm.conf", cluster::configuration),
+    ("selection", cluster::selection),
 ];
 
-pub fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> Verdict {
+fn cpu_list(text: &str) -> Verdict {
+    judged(CpuSet::from_list(text), |set| {
+        CpuSet::from_list(&set.to_string()).ok()
+    })
+}
+
+fn mask(text: &str) -> Verdict {
+    judged(CpuSet::from_hex(text), |set| {
+        CpuSet::from_hex(&set.to_hex(1)).ok()
+    })
+}
+
+fn node_mask(text: &str) -> Verdict {
+    judged(NodeSet::from_hex(text), |set| {
+        NodeSet::from_hex(&set.to_hex()).ok()
+    })
+}
+
+/// What has no text of its own is read, or refused in few words.
+fn taken<T, E: Display>(read: Result<T, E>) -> Verdict {
+    match read {
+        Ok(_) => Verdict::Accepted,
+        Err(why) => Verdict::Refused(why.to_string()),
+    }
+}
+
+fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> Verdict {
     judged(text.parse::<T>(), |found| found.to_string().parse().ok())
 }
 
@@ -364,37 +188,3 @@ fn judged<T: PartialEq + Debug, E: Display>(
         Ok(_) => Verdict::Wrong("it does not read the same again from its own text".into()),
     }
 }
-
-/// Options of `berth plan`, for its batch lines.
-pub const OPTIONS: Target = Target {
-    name: "batch lines",
-    words: &[
-        " -n 2",
-        " -c 2",
-        " --cpu-bind=cores",
-        " -m block:cyclic",
-        " -B 1:1-1",
-        " -B 0:0",
-        " --hint=multithread",
-        " --mem-bind=local",
-        " -O",
-        " --binding=linear:2",
-        " --map-by=core",
-        " --map-by ppr:1:core",
-        " --rank-by=span",
-        " --bind-to hwthread:overload",
-        " --near=gpu",
-        " --core-kind=performance",
-        " --reserved=0",
-        " --cores 0-1",
-        " --cpu-bind=map_cpu:0",
-        " --ntasks-per-core=1",
-        " --fixes=none",
-        " --compat affinity",
-        " 'quoted",
-        " \"two",
-        " --threads-per-core 1",
-        " -n 99999",
-    ],
-    parse: |_| Verdict::Accepted,
-};

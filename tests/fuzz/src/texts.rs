@@ -1,29 +1,42 @@
 //! Texts for a target, and how they are spoiled.
 
 use crate::random::Random;
-use crate::targets::Target;
 
-const NUMBERS: &[&str] = &[
-    "0",
-    "1",
-    "2",
-    "7",
-    "15",
-    "63",
-    "64",
-    "1023",
-    "65535",
-    "65536",
-    "4294967296",
-    "99999999999999999999",
-];
 const SPOILERS: &[&str] = &[
     ",", ":", ";", "-", "*", "=", "x", "0x", " ", "\t", "\0", "é", "𝄞", "-1", "+1", "1e9", "/",
     "\"", ",,", "::",
 ];
 
-/// A text for a target: its words, right or spoiled; now and then anything at all, or very long.
-pub fn text(target: &Target, random: &mut Random) -> String {
+/// The words that the texts of a target are made of.
+pub struct Words {
+    own: Vec<String>,
+    numbers: Vec<String>,
+}
+
+impl Words {
+    /// Those of a target, by its name.
+    pub fn of(target: &str) -> Self {
+        Self {
+            own: words(target),
+            numbers: words("numbers"),
+        }
+    }
+}
+
+/// What `words.txt` has under a name.
+fn words(name: &str) -> Vec<String> {
+    let mut lines = include_str!("words.txt").lines();
+    let first = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let first = first.unwrap_or_else(|| panic!("words.txt has no {name}"));
+    let more = lines.take_while(|line| line.starts_with(' '));
+    let all = std::iter::once(first).chain(more);
+    all.flat_map(|line| line.split(' ').filter(|word| !word.is_empty()))
+        .map(|word| word.replace('␣', " ").replace('↵', "\n"))
+        .collect()
+}
+
+/// A text of a target's words, right or spoiled; now and then anything at all, or very long.
+pub fn text(words: &Words, random: &mut Random) -> String {
     let mut text = String::new();
     let count = match random.below(1000) {
         0 => 2000,
@@ -34,10 +47,11 @@ pub fn text(target: &Target, random: &mut Random) -> String {
         if at > 0 && random.below(2) == 0 {
             text.push(',');
         }
-        text.push_str(match random.below(5) {
-            0 => random.pick(NUMBERS),
-            _ => random.pick(target.words),
-        });
+        let words = match random.below(5) {
+            0 => &words.numbers,
+            _ => &words.own,
+        };
+        text.push_str(&words[random.below(words.len())]);
     }
     for _ in 0..[0, 0, 0, 1, 1, 2, 5][random.below(7)] {
         spoil(&mut text, random);

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use berth_oracle::arguments::Files;
 use berth_oracle::bench::{self, CASES, Row};
 use berth_oracle::child::Pair;
 use berth_oracle::object::{self, Log, set_log};
@@ -149,14 +150,13 @@ fn measure(arguments: &Arguments, cpus: u16) -> Result<(), String> {
     object::can_stand_in(line)?;
     // The state directory is in memory on a node, too.
     let folder = tempfile::tempdir_in("/dev/shm").map_err(|why| why.to_string())?;
-    let (object, command) = (berth_tests::object(), berth_tests::command());
-    let pair = Pair::load(
-        &plugins,
-        &object,
-        folder.path(),
-        &command,
-        &arguments.compat,
-    )?;
+    let files = Files {
+        plugins,
+        object: berth_tests::object(),
+        command: berth_tests::command(),
+        state: folder.path().to_owned(),
+    };
+    let pair = Pair::load(&files, &arguments.compat)?;
     let bound = Sleeper::start()?;
     if arguments.log {
         set_log(line, Log::Info);

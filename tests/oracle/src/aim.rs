@@ -4,15 +4,12 @@
 use slurm_sys::Layout;
 
 use crate::allocation::Credential;
-use crate::case::Case;
+use crate::case::{Case, INFINITE, NOT_GIVEN};
 use crate::conditions::{exceeds, modes, own_slots};
 use crate::generate::case;
 use crate::lists;
 use crate::machine::Class;
 use crate::random::Random;
-
-const NOT_GIVEN: u16 = 0xfffe;
-const INFINITE: u16 = 0xffff;
 
 /// The request of a seed.
 #[must_use]

@@ -5,12 +5,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::allocation::Credential;
 use crate::case::Case;
 use crate::child::Pair;
-use crate::machine::{Class, Machine};
+use crate::machine::Machine;
+use crate::message::{JobOption, Message};
 use crate::object::Hook;
-use crate::options::SPANK;
 use crate::slurmd::Launch;
 use crate::stepd::Step;
 
@@ -215,7 +214,7 @@ fn row(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Option<Row> {
         "mask_cpu" => ((cpus, 1, c.CPU_BIND_MASK as u16), Some(masks(cpus, cpus))),
         _ => return Some(tasks(pair, name, cpus, pid)),
     };
-    Some(launch(pair, name, &case(pair, cpus, asked, list)))
+    Some(launch(pair, name, &message(pair, cpus, asked, list)))
 }
 
 /// An option of berth's own beside `--cpu-bind=cores`: a task for each core, or for four with `pe=4`.
@@ -231,19 +230,18 @@ fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16
         1 => 1,
         each => each * machine.threads,
     };
-    let by_level = case(pair, cpus, (tasks, threads, cores), None);
+    let by_level = message(pair, cpus, (tasks, threads, cores), None);
     // Inside a cpuset the level decides; the other options decide themselves.
     let by_option = match option {
         "cpuset" => (tasks, threads, cores),
         _ => (tasks, 1, 0),
     };
-    let by_option = case(pair, cpus, by_option, None);
-    let option = format!("{option}:berth").into_bytes();
-    let given = (SPANK, option, Some(value.as_bytes().to_vec()));
+    let mut by_option = message(pair, cpus, by_option, None);
+    by_option.options.push(JobOption::of_berth(option, value));
     let (theirs, ours) = in_turn(
         CALLS.1,
-        || once(pair, pair.ours, (name, &by_level), None),
-        || once(pair, pair.ours, (name, &by_option), Some(given.clone())),
+        || once(pair, pair.ours, name, &by_level),
+        || once(pair, pair.ours, name, &by_option),
     );
     Some(Row {
         case: name,
@@ -255,14 +253,16 @@ fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16
 
 /// A task for each hardware thread of the machine's last core, which is all that the step owns.
 fn one_core(pair: &Pair, name: &'static str, cpus: u16, asked: u16) -> Row {
-    let mut case = case(pair, cpus, (machine(cpus).threads, 1, asked), None);
+    let mut message = message(pair, cpus, (machine(cpus).threads, 1, asked), None);
+    let case = &mut message.case;
     if let Some((_, others)) = case.cred.step_cores.split_last_mut() {
         others.fill(false);
     }
+    message.node_cpus = case.node_cpus();
     let size = cpus;
     Row {
         size,
-        ..launch(pair, name, &case)
+        ..launch(pair, name, &message)
     }
 }
 
@@ -282,27 +282,20 @@ fn masks(cpus: u16, last: u16) -> String {
         .join(",")
 }
 
-fn case(pair: &Pair, cpus: u16, asked: (u16, u16, u16), cpu_bind: Option<String>) -> Case {
-    let machine = machine(cpus);
+/// A launch of so many tasks with so many CPUs each, bound in this way, by a usual srun.
+fn message(pair: &Pair, cpus: u16, asked: (u16, u16, u16), list: Option<String>) -> Message {
     let (tasks, cpus_per_task, cpu_bind_type) = asked;
-    Case {
-        seed: 0,
-        class: Class::Threads,
-        cred: Credential::whole(&machine),
-        tasks_to_launch: vec![tasks],
-        node_id: 0,
+    let c = &pair.slurm.layout.constants;
+    let case = Case {
         cpus_per_task,
-        threads_per_core: 0xfffe,
-        ntasks_per_core: 0xffff,
-        ntasks_per_socket: 0xffff,
-        task_dist: pair.slurm.layout.constants.SLURM_DIST_BLOCK_CYCLIC,
-        overcommit: false,
-        job_core_spec: 0xfffe,
         cpu_bind_type,
-        cpu_bind,
-        task_plugin_param: 0,
-        select_type_param: 0,
-        machine,
+        cpu_bind: list,
+        ..Case::plain(machine(cpus), tasks, c)
+    };
+    let variable = |at| format!("SLURM_VARIABLE_{at}=a value of common length").into_bytes();
+    Message {
+        env: (0..VARIABLES).map(variable).collect(),
+        ..Message::of(case, c)
     }
 }
 
@@ -320,33 +313,25 @@ fn in_turn(
     (Times::of(pairs.0), Times::of(pairs.1))
 }
 
-/// One launch, perhaps with a SPANK option.
-fn once(
-    pair: &Pair,
-    hook: Hook,
-    (name, case): (&str, &Case),
-    option: Option<(i32, Vec<u8>, Option<Vec<u8>>)>,
-) -> Duration {
-    let mut launch = Launch::new(case, pair.slurm);
-    launch.set_environment(VARIABLES);
-    if option.is_some() {
-        launch.set_options(option.into_iter());
-    }
+/// One launch.
+fn once(pair: &Pair, hook: Hook, name: &str, message: &Message) -> Duration {
+    let mut launch = Launch::new(message, pair.slurm);
     // SAFETY: a launch hook of an object for the running release.
     let (rc, time) = unsafe { launch.time(hook) };
-    assert_eq!(rc, 0, "{name}: {case}");
+    assert_eq!(rc, 0, "{name}: {message}");
     time
 }
 
-fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
+/// Both launch hooks with a message.
+fn launch(pair: &Pair, name: &'static str, message: &Message) -> Row {
     let (theirs, ours) = in_turn(
-        calls(case.machine.pu_count() as u16),
-        || once(pair, pair.theirs, (name, case), None),
-        || once(pair, pair.ours, (name, case), None),
+        calls(message.case.machine.pu_count() as u16),
+        || once(pair, pair.theirs, name, message),
+        || once(pair, pair.ours, name, message),
     );
     Row {
         case: name,
-        size: case.tasks(),
+        size: message.case.tasks(),
         theirs,
         ours,
     }
@@ -359,29 +344,27 @@ fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
     let real = std::thread::available_parallelism().map_or(1, |real| real.get() as u16);
     let list = masks(cpus, real);
     let asked = pair.slurm.layout.constants.CPU_BIND_MASK as u16;
-    let case = case(pair, cpus, (cpus, 1, asked), Some(list));
+    let mut message = message(pair, cpus, (cpus, 1, asked), Some(list));
+    message.env.clear();
     let once = |hook, hooks| {
-        let mut slurmd = Launch::new(&case, pair.slurm);
+        let mut slurmd = Launch::new(&message, pair.slurm);
         // SAFETY: the hooks of an object for the running release.
         let (refused, _) = unsafe { slurmd.time(hook) };
-        let mut step = Step::new(&mut slurmd, &case, pid);
+        let mut step = Step::new(&mut slurmd, &message.case, pid);
         // SAFETY: the same.
         let (rc, time) = unsafe { step.time(hooks, &mut slurmd) };
         assert_eq!((refused, rc), (0, 0), "{name}: {cpus} tasks");
         time
     };
-    let mut both = Vec::new();
-    for _ in 0..calls(cpus) {
-        both.push((
-            once(pair.theirs, pair.their_step),
-            once(pair.ours, pair.our_step),
-        ));
-    }
-    let (theirs, ours) = both.into_iter().unzip();
+    let (theirs, ours) = in_turn(
+        calls(cpus),
+        || once(pair.theirs, pair.their_step),
+        || once(pair.ours, pair.our_step),
+    );
     Row {
         case: name,
         size: cpus,
-        theirs: Times::of(theirs),
-        ours: Times::of(ours),
+        theirs,
+        ours,
     }
 }

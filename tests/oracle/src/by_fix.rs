@@ -7,6 +7,7 @@ use crate::child::Pair;
 use crate::compare::Verdict;
 use crate::conditions::holding;
 use crate::counts::Counts;
+use crate::part::Whose;
 
 /// How often a condition may hold for nothing, of a hundred requests where it alone holds.
 /// A condition says where a fix can matter; with few tasks there is room enough anyway.
@@ -43,7 +44,7 @@ pub fn compare(
     pair: &Pair,
     case: &Case,
     counts: &mut Counts,
-    progress: &impl Fn(u8),
+    progress: &impl Fn(Whose),
 ) -> Result<Option<(String, String)>, String> {
     let held = holding(case, &pair.slurm.layout.constants);
     let off: Vec<_> = held.iter().map(|name| format!("-{name}")).collect();
@@ -95,7 +96,7 @@ fn each_alone(
     theirs: &Answer,
     held: &[&str],
     counts: &mut Counts,
-    progress: &impl Fn(u8),
+    progress: &impl Fn(Whose),
 ) -> Result<(), String> {
     for name in held {
         let only = format!("fixes=+{name}");

@@ -3,8 +3,15 @@
 
 use std::fmt;
 
+use slurm_sys::layout::Constants;
+
 use crate::allocation::Credential;
 use crate::machine::{Class, Machine};
+
+/// A number that was not given.
+pub(crate) const NOT_GIVEN: u16 = 0xfffe;
+/// A limit that was not given.
+pub(crate) const INFINITE: u16 = 0xffff;
 
 /// A launch.
 #[derive(Clone, Debug)]
@@ -46,6 +53,30 @@ pub struct Case {
 }
 
 impl Case {
+    /// A launch that asks for nothing, on a machine that it has alone.
+    #[must_use]
+    pub fn plain(machine: Machine, tasks: u16, c: &Constants) -> Self {
+        Self {
+            seed: 0,
+            class: Class::Threads,
+            cred: Credential::whole(&machine),
+            tasks_to_launch: vec![tasks],
+            node_id: 0,
+            cpus_per_task: 1,
+            threads_per_core: NOT_GIVEN,
+            ntasks_per_core: INFINITE,
+            ntasks_per_socket: INFINITE,
+            task_dist: c.SLURM_DIST_BLOCK_CYCLIC,
+            overcommit: false,
+            job_core_spec: NOT_GIVEN,
+            cpu_bind_type: 0,
+            cpu_bind: None,
+            task_plugin_param: 0,
+            select_type_param: 0,
+            machine,
+        }
+    }
+
     /// Tasks of this node.
     #[must_use]
     pub fn tasks(&self) -> u16 {

@@ -1,66 +1,79 @@
 //! The comparing process: one class of requests, one after the other. It may crash; then the
 //! file it keeps says over which request, and in whose hook.
 
-use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use slurm_sys::Layout;
 
 use crate::aim::aimed;
 use crate::answer::Answer;
-use crate::by_fix;
+use crate::arguments::Files;
 use crate::case::Case;
 use crate::compare::{Verdict, judge, resolved_by_us};
 use crate::counts::Counts;
-use crate::generate::case;
 use crate::machine::{Class, Machine};
+use crate::message::Message;
 use crate::numa;
 use crate::object::{GetCpuset, Hook, Object, StepHooks, slurm};
+use crate::part::{END, Part, Progress, WRONG, Whose};
 use crate::paths::genuine;
-use crate::plan_line::plan_line;
 use crate::random::Random;
 use crate::slurmd::{Launch, Slurm};
+use crate::{by_fix, generate};
 
-/// The last line of a process that came to its end.
-pub const END: &str = "end";
+/// The settings under which berth's default is compared, fix by fix, and not `compat=affinity`.
+pub const BY_FIX: usize = 1;
+/// Requests on one machine whose memory domains are asked for.
+const PER_MACHINE: u64 = 50;
 
-/// Seconds after which a request counts as hanging.
-const LIMIT: u32 = 60;
-
-/// Whose hook runs, in the progress file.
-pub const THEIRS: u8 = 1;
-/// Whose hook runs, in the progress file.
-pub const OURS: u8 = 2;
-
-/// What one process does.
-pub struct Chunk {
-    /// Class of all its requests.
-    pub class: Class,
-    /// From which each request's own seed comes.
-    pub seed: u64,
-    /// First request's number.
-    pub first: u64,
-    /// How many.
-    pub count: u64,
-    /// Compare berth's default, fix by fix, and not `compat=affinity`.
-    pub by_fix: bool,
+/// The parts of a run: seven of ten requests where CPUs are threads, two where they are cores, one for machines that
+/// our object discovers. At most `most` requests a process.
+#[must_use]
+pub fn parts(run: &Part, most: u64) -> Vec<Part> {
+    let (cores, ldoms) = (run.count / 5, run.count / 10);
+    let mut parts = Vec::new();
+    let mut next = 0;
+    let mut share = |mut count: u64, most: u64, class: &dyn Fn(u64) -> Class| {
+        while count > 0 {
+            let size = count.min(most.max(1));
+            parts.push(Part {
+                class: class(Random::new(run.seed ^ next).number()),
+                first: next,
+                count: size,
+                ..*run
+            });
+            next += size;
+            count -= size;
+        }
+    };
+    share(run.count - cores - ldoms, most, &|_| Class::Threads);
+    share(cores, most, &|_| Class::Cores);
+    if run.settings == BY_FIX {
+        let (each, most) = (ldoms / 4, 3 * PER_MACHINE);
+        share(each, most, &Class::Uneven);
+        share(each, most, &Class::Holes);
+        share(each, most, &Class::Irregular);
+        share(ldoms - 3 * each, most, &Class::Ldoms);
+    } else {
+        let each = ldoms / 2;
+        share(each, PER_MACHINE, &Class::Irregular);
+        share(ldoms - each, PER_MACHINE, &Class::Ldoms);
+    }
+    parts
 }
 
-impl Chunk {
-    /// The seed of one request.
-    #[must_use]
-    pub fn seed_of(&self, number: u64) -> u64 {
-        Random::new(self.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)).number()
-    }
+/// A request of a part, by its number.
+#[must_use]
+pub fn case(part: &Part, number: u64, layout: &Layout) -> Case {
+    made(part, part.seed_of(number), layout)
+}
 
-    /// One request.
-    #[must_use]
-    pub fn case(&self, number: u64, layout: &Layout) -> Case {
-        let make = if self.by_fix { aimed } else { case };
-        make(self.seed_of(number), self.class, layout)
-    }
+fn made(part: &Part, seed: u64, layout: &Layout) -> Case {
+    let make = match part.settings {
+        BY_FIX => aimed,
+        _ => generate::case,
+    };
+    make(seed, part.class, layout)
 }
 
 /// Both hooks, ready.
@@ -81,22 +94,15 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Loads both. `command` is what our object finds the machine with, `compat` whose
-    /// behaviour it has.
+    /// Loads both; `compat` is whose behaviour our object has.
     ///
     /// # Errors
     /// What is missing.
-    pub fn load(
-        plugins: &Path,
-        object: &Path,
-        state: &Path,
-        command: &Path,
-        compat: &str,
-    ) -> Result<Self, String> {
-        let slurm = slurm(plugins)?;
-        let file = genuine(plugins).ok_or("there is no task_affinity.so")?;
+    pub fn load(files: &Files, compat: &str) -> Result<Self, String> {
+        let slurm = slurm(&files.plugins)?;
+        let file = genuine(&files.plugins).ok_or("there is no task_affinity.so")?;
         let theirs = Object::load(&file, libc::RTLD_LAZY)?;
-        let ours = Object::load(object, libc::RTLD_LAZY)?;
+        let ours = Object::load(&files.object, libc::RTLD_LAZY)?;
         let pair = Self {
             slurm,
             theirs: theirs.hook()?,
@@ -106,8 +112,8 @@ impl Pair {
             look_up: theirs.get_cpuset()?,
             object: ours,
             settings: [
-                format!("state_dir={}", state.display()),
-                format!("command={}", command.display()),
+                format!("state_dir={}", files.state.display()),
+                format!("command={}", files.command.display()),
             ],
         };
         pair.set(&format!("compat={compat}"), "fixes=")?;
@@ -121,7 +127,8 @@ impl Pair {
     }
 
     fn answer(&self, case: &Case, hook: Hook, theirs: Option<&Answer>) -> Answer {
-        let mut launch = Launch::new(case, self.slurm);
+        let message = Message::of(case.clone(), &self.slurm.layout.constants);
+        let mut launch = Launch::new(&message, self.slurm);
         // SAFETY: a launch hook of an object for the running release.
         let mut answer = unsafe { launch.run(hook) };
         let by = theirs.unwrap_or(&answer);
@@ -133,13 +140,18 @@ impl Pair {
     }
 
     /// task/affinity's answer.
-    pub fn theirs(&self, case: &Case, progress: &impl Fn(u8)) -> Answer {
-        progress(THEIRS);
+    pub fn theirs(&self, case: &Case, progress: &impl Fn(Whose)) -> Answer {
+        progress(Whose::Theirs);
         self.answer(case, self.theirs, None)
     }
 
-    fn against(&self, case: &Case, theirs: &Answer, progress: &impl Fn(u8)) -> (Verdict, String) {
-        progress(OURS);
+    fn against(
+        &self,
+        case: &Case,
+        theirs: &Answer,
+        progress: &impl Fn(Whose),
+    ) -> (Verdict, String) {
+        progress(Whose::Ours);
         let ours = self.answer(case, self.ours, Some(theirs));
         let verdict = judge(case, theirs, &ours, &self.slurm.layout.constants);
         (
@@ -158,7 +170,7 @@ impl Pair {
         fixes: &str,
         case: &Case,
         theirs: &Answer,
-        progress: &impl Fn(u8),
+        progress: &impl Fn(Whose),
     ) -> Result<(Verdict, String), String> {
         self.set(compat, fixes)?;
         let (verdict, answers) = self.against(case, theirs, progress);
@@ -166,7 +178,7 @@ impl Pair {
     }
 
     /// One request through both: the judgement, and both answers as text.
-    pub fn compare(&self, case: &Case, progress: impl Fn(u8)) -> (Verdict, String) {
+    pub fn compare(&self, case: &Case, progress: impl Fn(Whose)) -> (Verdict, String) {
         let theirs = self.theirs(case, &progress);
         self.against(case, &theirs, &progress)
     }
@@ -179,37 +191,47 @@ pub fn pretend_domains(class: Class) {
     }
 }
 
-/// Compares a chunk; tells of each difference on stdout and of the sum in the last line.
+/// Compares a part; tells of each difference on stdout, and of the sums at the end.
 ///
 /// # Errors
-/// A progress file that cannot be written.
-pub fn compare(pair: &Pair, chunk: &Chunk, progress: &File) -> Result<(), String> {
-    pretend_domains(chunk.class);
+/// A pipe that nobody reads.
+pub fn compare(pair: &Pair, part: &Part, progress: &Progress) -> Result<(), String> {
+    pretend_domains(part.class);
     let mut counts = Counts::default();
     let mut out = std::io::stdout().lock();
-    for number in chunk.first..chunk.first + chunk.count {
-        let case = chunk.case(number, pair.slurm.layout);
-        let note = |whose: u8| {
-            let mut bytes = [whose; 9];
-            bytes[..8].copy_from_slice(&number.to_le_bytes());
-            // A note that is lost only makes a crash harder to place.
-            let _ = progress.write_all_at(&bytes, 0);
-            // SAFETY: takes a number.
-            unsafe { libc::alarm(LIMIT) };
-        };
-        let found = if chunk.by_fix {
-            by_fix::compare(pair, &case, &mut counts, &note)?
-        } else {
-            with_compat(pair, &case, &mut counts, &note)
+    for number in part.numbers() {
+        let case = case(part, number, pair.slurm.layout);
+        let note = |whose| progress.note(number, whose);
+        let found = match part.settings {
+            BY_FIX => by_fix::compare(pair, &case, &mut counts, &note)?,
+            _ => with_compat(pair, &case, &mut counts, &note),
         };
         if let Some((what, answers)) = found {
-            counts.one("differ");
-            let line = in_words(&case, pair);
-            writeln!(out, "differ: {what}\n{case}\n{answers}\n  {line}\n")
-                .map_err(|why| why.to_string())?;
+            counts.one("wrong");
+            let replay = part.replay(number);
+            writeln!(
+                out,
+                "{WRONG}{what}\n{case}\n{answers}\n  again with: affinity-oracle {replay}\n"
+            )
+            .map_err(|why| why.to_string())?;
         }
     }
     writeln!(out, "{counts}{END}").map_err(|why| why.to_string())
+}
+
+/// One request in words, with both answers.
+///
+/// # Errors
+/// Settings that our object does not take, in words.
+pub fn replay(pair: &Pair, part: &Part, seed: u64) -> Result<String, String> {
+    pretend_domains(part.class);
+    let case = made(part, seed, pair.slurm.layout);
+    if part.settings == BY_FIX {
+        let found = by_fix::compare(pair, &case, &mut Counts::default(), &|_| {})?;
+        return Ok(format!("{case}\n{found:?}"));
+    }
+    let (verdict, answers) = pair.compare(&case, |_| {});
+    Ok(format!("{case}\n{answers}\n{verdict:?}"))
 }
 
 /// Under `compat=affinity` nothing differs.
@@ -217,7 +239,7 @@ fn with_compat(
     pair: &Pair,
     case: &Case,
     counts: &mut Counts,
-    progress: &impl Fn(u8),
+    progress: &impl Fn(Whose),
 ) -> Option<(String, String)> {
     let (verdict, answers) = pair.compare(case, progress);
     match verdict {
@@ -227,11 +249,4 @@ fn with_compat(
         Verdict::Differ(what) => return Some((what, answers)),
     }
     None
-}
-
-/// How to get our answer again with `berth plan`.
-#[must_use]
-pub fn in_words(case: &Case, pair: &Pair) -> String {
-    plan_line(case, &pair.slurm.layout.constants)
-        .unwrap_or_else(|| "berth plan has no words for it".into())
 }

@@ -4,13 +4,10 @@ use slurm_sys::Layout;
 use slurm_sys::layout::Constants;
 
 use crate::allocation::Credential;
-use crate::case::Case;
+use crate::case::{Case, INFINITE, NOT_GIVEN};
 use crate::lists;
 use crate::machine::{Class, Machine};
 use crate::random::Random;
-
-const NOT_GIVEN: u16 = 0xfffe;
-const INFINITE: u16 = 0xffff;
 
 /// First level of `--distribution`, with what slurmctld leaves for "not said".
 const HOSTS: [u32; 5] = [0x1, 0x2, 0x3, 0x4, 0x2000];

@@ -53,10 +53,12 @@ impl Object {
         }
     }
 
-    fn symbol(&self, name: &CStr) -> Result<NonNull<c_void>, String> {
-        // SAFETY: the object stays loaded.
-        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
-            .ok_or_else(|| format!("{} is not there", name.to_string_lossy()))
+    /// # Safety
+    /// `F` is a function pointer with the prototype of that name.
+    unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, String> {
+        // SAFETY: the object stays loaded; the caller's promise.
+        let found = unsafe { function(self.0.as_ptr(), name) };
+        found.ok_or_else(|| format!("{} is not there", name.to_string_lossy()))
     }
 
     /// The launch hook.
@@ -64,9 +66,8 @@ impl Object {
     /// # Errors
     /// Where the object has none.
     pub fn hook(&self) -> Result<Hook, String> {
-        let at = self.symbol(c"task_p_slurmd_launch_request")?;
         // SAFETY: Slurm's task interface (src/interfaces/task.c) gives the name this prototype.
-        Ok(unsafe { std::mem::transmute::<*mut c_void, Hook>(at.as_ptr()) })
+        unsafe { self.function(c"task_p_slurmd_launch_request") }
     }
 
     /// The hook for batch scripts.
@@ -74,9 +75,8 @@ impl Object {
     /// # Errors
     /// Where the object has none.
     pub fn batch_hook(&self) -> Result<BatchHook, String> {
-        let at = self.symbol(c"task_p_slurmd_batch_request")?;
         // SAFETY: Slurm's task interface gives the name this prototype.
-        Ok(unsafe { std::mem::transmute::<*mut c_void, BatchHook>(at.as_ptr()) })
+        unsafe { self.function(c"task_p_slurmd_batch_request") }
     }
 
     /// slurmstepd's hooks before the tasks (`task_p_pre_setuid`) and for each task, under the name
@@ -85,13 +85,11 @@ impl Object {
     /// # Errors
     /// Where the object has none.
     pub fn step_hooks(&self) -> Result<StepHooks, String> {
-        let before = self.symbol(c"task_p_pre_setuid")?;
-        let task = self.symbol(c"task_p_set_affinity")?;
         // SAFETY: Slurm's task interface gives the names these prototypes.
         unsafe {
             Ok(StepHooks {
-                before: std::mem::transmute::<*mut c_void, BeforeHook>(before.as_ptr()),
-                task: std::mem::transmute::<*mut c_void, TaskHook>(task.as_ptr()),
+                before: self.function(c"task_p_pre_setuid")?,
+                task: self.function(c"task_p_set_affinity")?,
             })
         }
     }
@@ -101,9 +99,8 @@ impl Object {
     /// # Errors
     /// Where the object has none.
     pub fn get_cpuset(&self) -> Result<GetCpuset, String> {
-        let at = self.symbol(c"get_cpuset")?;
         // SAFETY: its prototype in affinity.h.
-        Ok(unsafe { std::mem::transmute::<*mut c_void, GetCpuset>(at.as_ptr()) })
+        unsafe { self.function(c"get_cpuset") }
     }
 
     /// Gives our object its settings, the words of a plugstack.conf line.
@@ -111,9 +108,8 @@ impl Object {
     /// # Errors
     /// Where the object has no SPANK part.
     pub fn set(&self, words: &[String]) -> Result<(), String> {
-        let at = self.symbol(c"slurm_spank_init")?;
         // SAFETY: spank.h gives the name this prototype.
-        let init = unsafe { std::mem::transmute::<*mut c_void, SpankInit>(at.as_ptr()) };
+        let init: SpankInit = unsafe { self.function(c"slurm_spank_init") }?;
         let words: Vec<_> = words
             .iter()
             .map(|word| c_text(OsStr::new(word)))
@@ -123,6 +119,18 @@ impl Object {
         unsafe { init(std::ptr::null_mut(), argv.len() as c_int, argv.as_ptr()) };
         Ok(())
     }
+}
+
+/// A function of an object, or of all that are loaded (`RTLD_DEFAULT`).
+///
+/// # Safety
+/// `F` is a function pointer with the prototype of that name.
+pub(crate) unsafe fn function<F: Copy>(object: *mut c_void, name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: dlsym reads a C string.
+    let at = unsafe { libc::dlsym(object, name.as_ptr()) };
+    // SAFETY: the caller's promise, and the same size.
+    (!at.is_null()).then(|| unsafe { std::mem::transmute_copy(&at) })
 }
 
 fn c_text(text: &OsStr) -> Result<CString, String> {
@@ -182,11 +190,11 @@ pub enum Log<'a> {
 /// Sets what Slurm logs. Later lines have another record; there the texts go to stderr.
 pub fn set_log(line: Line, log: Log<'_>) {
     type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
-    // SAFETY: dlsym reads a C string.
-    let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"slurm_log_init".as_ptr()) };
-    if line != Line::V22_05 || at.is_null() {
+    // SAFETY: the prototype of src/common/log.h of the one line for which it is called.
+    let init = unsafe { function::<Init>(libc::RTLD_DEFAULT, c"slurm_log_init") };
+    let Some(init) = init.filter(|_| line == Line::V22_05) else {
         return;
-    }
+    };
     let (level, file) = match log {
         Log::Nothing => (0, std::ptr::null()),
         Log::Info => (3, c"/dev/null".as_ptr()),
@@ -198,9 +206,6 @@ pub fn set_log(line: Line, log: Log<'_>) {
         buffered: false,
         raw: false,
     };
-    // SAFETY: the prototype of src/common/log.h of that line; the texts are copied.
-    unsafe {
-        let init = std::mem::transmute::<*mut c_void, Init>(at);
-        init(c"oracle".as_ptr(), options, 0, file);
-    }
+    // SAFETY: the texts are copied.
+    unsafe { init(c"oracle".as_ptr(), options, 0, file) };
 }

@@ -1,7 +1,12 @@
 //! A step's SPANK options as slurmd unpacks them: a list of Slurm's own.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr;
+
+use libc::RTLD_DEFAULT;
+
+use crate::message::JobOption;
+use crate::object::function;
 
 /// `job_options_create`
 type Create = unsafe extern "C" fn() -> *mut c_void;
@@ -23,25 +28,24 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The kind, the name with the plugin's, and the argument of each option. Without Slurm's functions
-    /// there is no list.
-    pub(crate) fn new(options: impl Iterator<Item = (i32, Vec<u8>, Option<Vec<u8>>)>) -> Self {
+    /// slurmd makes a list also for a step without options. Without Slurm's functions there is none.
+    pub(crate) fn new(options: &[JobOption]) -> Self {
         let (Some(create), Some(append)) = (
             // SAFETY: src/common/job_options.h gives the names these prototypes.
-            unsafe { function::<Create>(c"job_options_create") },
+            unsafe { function::<Create>(RTLD_DEFAULT, c"job_options_create") },
             // SAFETY: the same.
-            unsafe { function::<Append>(c"job_options_append") },
+            unsafe { function::<Append>(RTLD_DEFAULT, c"job_options_append") },
         ) else {
             return Self::default();
         };
         // SAFETY: it takes nothing and gives a list.
         let list = Self(unsafe { create() });
-        for (kind, name, argument) in options {
-            let name = CString::new(name).unwrap_or_default();
-            let argument = argument.map(|text| CString::new(text).unwrap_or_default());
+        let text = |text: &Vec<u8>| CString::new(text.as_slice()).unwrap_or_default();
+        for option in options {
+            let (name, argument) = (text(&option.option), option.argument.as_ref().map(text));
             let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());
             // SAFETY: the list just made; the texts are copied.
-            unsafe { append(list.0, kind, name.as_ptr(), argument) };
+            unsafe { append(list.0, option.kind, name.as_ptr(), argument) };
         }
         list
     }
@@ -55,22 +59,10 @@ impl Options {
 impl Drop for Options {
     fn drop(&mut self) {
         // SAFETY: src/common/list.h gives the name this prototype.
-        let destroy = unsafe { function::<Destroy>(c"slurm_list_destroy") };
+        let destroy = unsafe { function::<Destroy>(RTLD_DEFAULT, c"slurm_list_destroy") };
         if let Some(destroy) = destroy.filter(|_| !self.0.is_null()) {
             // SAFETY: the list made above, which destroys its items.
             unsafe { destroy(self.0) };
         }
     }
-}
-
-/// A function of Slurm's library.
-///
-/// # Safety
-/// `F` is a function pointer with the prototype of that name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: dlsym reads a C string.
-    let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: the caller's promise, and the same size.
-    (!at.is_null()).then(|| unsafe { std::mem::transmute_copy(&at) })
 }

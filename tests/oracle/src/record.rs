@@ -1,9 +1,17 @@
 //! Memory in the form of one of Slurm's records, filled through the tables of slurm-sys.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use slurm_sys::layout::Field;
+
+use crate::blocks::entries;
+use crate::host;
+use crate::slurmd::Slurm;
+
+/// Where a request has its environment, and the number of its entries.
+pub(crate) type EnvFields = (Field<*mut *mut c_char>, Field<u32>);
 
 /// More than the largest of the records has, in words.
 const WORDS: usize = 2048;
@@ -54,5 +62,34 @@ impl Record {
         assert!(offset + size_of::<T>() <= self.0.len() * size_of::<u64>());
         // SAFETY: inside the record, as just seen; fields are numbers and pointers.
         unsafe { ptr::read_unaligned(self.base().byte_add(offset).cast()) }
+    }
+
+    /// Writes the parts of a step id: job, step and component.
+    pub(crate) fn put_step_id(&mut self, slurm: Slurm, offset: usize, step: [u32; 3]) {
+        let ids = &slurm.layout.step_id;
+        let places = [ids.job_id, ids.step_id, ids.step_het_comp];
+        for (place, value) in places.into_iter().zip(step) {
+            self.put_at(offset + place.offset(), value);
+        }
+    }
+
+    /// Gives a request an environment; none for no entries.
+    pub(crate) fn put_env(&mut self, slurm: Slurm, (env, count): EnvFields, entries: &[Vec<u8>]) {
+        if !entries.is_empty() {
+            self.put(env, slurm.array(entries.iter().map(Vec::as_slice)));
+            self.put(count, entries.len() as u32);
+        }
+    }
+
+    /// What is wrong with a request that a hook has had: its environment, or the lock of the credential.
+    pub(crate) fn wrong(&mut self, (env, count): EnvFields) -> Option<String> {
+        let (said, found) = (self.get(count), entries(self.get(env)).count());
+        if said as usize != found {
+            return Some(format!(
+                "envc is {said}, and the environment has {found} entries"
+            ));
+        }
+        let locked = host::LOCKED.swap(0, Ordering::Relaxed);
+        (locked != 0).then(|| format!("the credential was locked {locked} times too often"))
     }
 }

@@ -12,6 +12,7 @@ use crate::blocks::{bytes, entries};
 use crate::case::Case;
 use crate::host;
 use crate::kept::Kept;
+use crate::message::Message;
 use crate::object::{GetCpuset, Hook};
 use crate::options::Options;
 use crate::record::Record;
@@ -42,22 +43,22 @@ impl Launch {
     /// # Panics
     /// Where Slurm's library has no `slurm_xcalloc` or `slurm_conf`.
     #[must_use]
-    pub fn new(case: &Case, slurm: Slurm) -> Self {
+    pub fn new(message: &Message, slurm: Slurm) -> Self {
         let mut launch = Self {
             slurm,
-            node_id: case.node_id,
+            node_id: message.node_id,
             request: Record::default(),
             cred: Record::default(),
             conf: Record::default(),
             kept: Kept::default(),
-            options: Options::default(),
+            options: Options::new(&message.options),
         };
-        launch.fill_conf(case);
-        launch.fill_cred(case);
-        launch.fill_request(case);
-        launch.fill_tasks(case);
-        launch.fill_binding(case);
-        fill_slurm_conf(case, slurm);
+        launch.fill_conf(&message.case);
+        launch.fill_cred(&message.case);
+        launch.fill_numbers(message);
+        launch.fill_tasks(message);
+        launch.fill_texts(message);
+        fill_slurm_conf(&message.case, slurm);
         launch
     }
 
@@ -115,69 +116,57 @@ impl Launch {
         self.cred.put(fields.job_core_spec, case.job_core_spec);
     }
 
-    fn fill_request(&mut self, case: &Case) {
-        let fields = &self.slurm.layout.launch;
-        let overcommit = self.slurm.layout.constants.LAUNCH_OVERCOMMIT.unwrap_or(0);
+    fn fill_numbers(&mut self, message: &Message) {
+        let (fields, case) = (&self.slurm.layout.launch, &message.case);
         let record = &mut self.request;
         record.put(fields.cpus_per_task, case.cpus_per_task);
         record.put(fields.threads_per_core, case.threads_per_core);
         record.put(fields.ntasks_per_core, case.ntasks_per_core);
         record.put(fields.ntasks_per_socket, case.ntasks_per_socket);
         record.put(fields.task_dist, case.task_dist);
-        record.put(fields.flags, if case.overcommit { overcommit } else { 0 });
         record.put(fields.job_core_spec, case.job_core_spec);
-        record.put(fields.node_cpus, case.node_cpus());
+        record.put(fields.cpu_bind_type, case.cpu_bind_type);
+        record.put(fields.flags, message.flags);
+        record.put(fields.node_cpus, message.node_cpus);
+        record.put(fields.accel_bind_type, message.accel_bind_type);
+        record.put(fields.mem_bind_type, message.mem_bind_type);
         record.put(fields.cred, self.cred.base());
-        let (step, ids) = (fields.step_id.offset(), &self.slurm.layout.step_id);
-        let none = self.slurm.layout.constants.NO_VAL;
-        for (field, value) in [(ids.job_id, 7), (ids.step_id, 0), (ids.step_het_comp, none)] {
-            record.put_at(step + field.offset(), value);
-        }
+        record.put(fields.options, self.options.list());
+        record.put_step_id(self.slurm, fields.step_id.offset(), message.step);
     }
 
-    fn fill_tasks(&mut self, case: &Case) {
-        let fields = &self.slurm.layout.launch;
-        let mut next = 0u32;
-        let mut lists = Vec::new();
-        for tasks in &case.tasks_to_launch {
-            let end = next + u32::from(*tasks);
-            lists.push(self.kept.words((next..end).collect()));
-            next = end;
+    /// An empty list is a null pointer, as slurmd unpacks it.
+    fn fill_tasks(&mut self, message: &Message) {
+        let (fields, kept) = (&self.slurm.layout.launch, &mut self.kept);
+        let count = |list: &Vec<u32>| list.len() as u16;
+        let counts = kept.halves(message.ids.iter().map(count).collect());
+        let list = |list: &Vec<u32>| match list.len() {
+            0 => ptr::null_mut(),
+            _ => kept.words(list.clone()),
+        };
+        let lists = message.ids.iter().map(list).collect();
+        let lists = kept.pointers(lists);
+        let record = &mut self.request;
+        record.put(fields.nnodes, message.ids.len() as u32);
+        record.put(fields.ntasks, message.tasks);
+        record.put(fields.tasks_to_launch, counts);
+        record.put(fields.global_task_ids, lists);
+    }
+
+    fn fill_texts(&mut self, message: &Message) {
+        let (slurm, fields) = (self.slurm, &self.slurm.layout.launch);
+        for (field, text) in [
+            (fields.cpu_bind, &message.cpu_bind),
+            (fields.mem_bind, &message.mem_bind),
+            (fields.complete_nodelist, &message.nodes),
+            (fields.tres_bind, &message.tres_bind),
+        ] {
+            if let Some(text) = text {
+                self.request.put(field, slurm.text(text));
+            }
         }
-        let lists = self.kept.pointers(lists);
-        let counts = self.kept.halves(case.tasks_to_launch.clone());
         self.request
-            .put(fields.nnodes, case.tasks_to_launch.len() as u32);
-        self.request.put(fields.ntasks, next);
-        self.request.put(fields.tasks_to_launch, counts);
-        self.request.put(fields.global_task_ids, lists);
-    }
-
-    fn fill_binding(&mut self, case: &Case) {
-        let fields = &self.slurm.layout.launch;
-        self.request.put(fields.cpu_bind_type, case.cpu_bind_type);
-        if let Some(text) = &case.cpu_bind {
-            let text = self.slurm.text(text.as_bytes());
-            self.request.put(fields.cpu_bind, text);
-        }
-    }
-
-    /// Gives the tasks an environment of so many variables, as srun sends one.
-    pub fn set_environment(&mut self, count: u32) {
-        let entry = |at| format!("SLURM_VARIABLE_{at}=a value of common length").into_bytes();
-        let entries: Vec<_> = (0..count).map(entry).collect();
-        let fields = &self.slurm.layout.launch;
-        let env = self.slurm.array(entries.iter().map(Vec::as_slice));
-        self.request.put(fields.env, env);
-        self.request.put(fields.envc, count);
-    }
-
-    /// Gives the step SPANK options, as its srun sends them: the kind, `NAME:PLUGIN` and the argument
-    /// of each.
-    pub fn set_options(&mut self, options: impl Iterator<Item = (i32, Vec<u8>, Option<Vec<u8>>)>) {
-        self.options = Options::new(options);
-        let fields = &self.slurm.layout.launch;
-        self.request.put(fields.options, self.options.list());
+            .put_env(slurm, (fields.env, fields.envc), &message.env);
     }
 
     /// Calls a hook once.
@@ -254,7 +243,7 @@ impl Launch {
 
     /// # Safety
     /// As for [`Launch::run`].
-    unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
+    pub(crate) unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
         self.enter();
         let request = self.request.base();
         let start = Instant::now();
@@ -280,7 +269,14 @@ impl Drop for Launch {
         host::conf.store(ptr::null_mut(), Ordering::Relaxed);
         let fields = &self.slurm.layout.launch;
         self.slurm.free_array(self.request.get(fields.env));
-        self.slurm.free(self.request.get(fields.cpu_bind).cast());
+        for text in [
+            fields.cpu_bind,
+            fields.mem_bind,
+            fields.complete_nodelist,
+            fields.tres_bind,
+        ] {
+            self.slurm.free(self.request.get(text).cast());
+        }
     }
 }
 

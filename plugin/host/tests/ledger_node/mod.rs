@@ -1,6 +1,7 @@
 //! A node with a ledger, and steps to write into it.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::path::Path;
 use std::time::Duration;
 
 use berth_host::StateDir;
@@ -10,15 +11,26 @@ use berth_placement::CpuSet;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
-    _base: tempfile::TempDir,
+    base: tempfile::TempDir,
     pub dir: StateDir,
+}
+
+impl Node {
+    /// The state directory of all nodes of this host.
+    pub fn base(&self) -> &Path {
+        self.base.path()
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        Ledger::open(&self.dir).unwrap()
+    }
 }
 
 pub fn node() -> Node {
     let base = tempfile::tempdir().unwrap();
     let dir = StateDir::new(base.path(), "n1").unwrap();
     dir.prepare().unwrap();
-    Node { _base: base, dir }
+    Node { base, dir }
 }
 
 pub fn set(list: &str) -> CpuSet {

@@ -2,21 +2,20 @@
 //! another one follows that process and notes what it asks of the kernel between them.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
 use slurm_sys::layout::Constants;
 
-use crate::allocation::Credential;
+use crate::arguments::Files;
 use crate::calls::tracer::{follow, start};
 use crate::calls::words::words;
 use crate::case::Case;
-use crate::fuzz::message::{JobOption, Kind, Message};
-use crate::fuzz::record::Tasks;
-use crate::machine::{Class, Machine};
-use crate::object::{Log, Object, set_log, slurm};
+use crate::fuzz::child::ours;
+use crate::machine::Machine;
+use crate::message::{JobOption, Message};
+use crate::slurmd::Launch;
+use crate::stepd::Step;
 
 /// The kinds of launches.
 pub const KINDS: [&str; 5] = ["plain", "list", "refused", "overcommit", "binding"];
@@ -27,109 +26,49 @@ const MARKS: [u64; 2] = [0x6265_0001, 0x6265_0002];
 /// Jobs in turn.
 const JOBS: u32 = 5;
 
-/// What the calling process needs.
-pub struct Part<'a> {
-    /// The folder of Slurm's library.
-    pub plugins: &'a Path,
-    /// Our object.
-    pub object: &'a Path,
-    /// Our command, which finds the machine.
-    pub command: &'a Path,
-    /// A folder for the object's state, and Slurm's log beside it.
-    pub folder: &'a Path,
-    /// Words of the plugstack line.
-    pub settings: &'a str,
-    /// Launches of each kind.
-    pub launches: u32,
-}
-
-fn case(tasks: u32, bits: u32, c: &Constants) -> Case {
-    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u16);
-    let machine = Machine::regular(1, cpus, 1);
-    Case {
-        seed: 0,
-        class: Class::Threads,
-        cred: Credential::whole(&machine),
-        tasks_to_launch: vec![tasks as u16],
-        node_id: 0,
-        cpus_per_task: 1,
-        threads_per_core: 0xfffe,
-        ntasks_per_core: 0xffff,
-        ntasks_per_socket: 0xffff,
-        task_dist: c.SLURM_DIST_BLOCK_CYCLIC,
-        overcommit: false,
-        job_core_spec: 0xfffe,
-        cpu_bind_type: bits as u16,
-        cpu_bind: None,
-        task_plugin_param: 0,
-        select_type_param: 0,
-        machine,
-    }
-}
-
 fn message(kind: &str, turn: u32, c: &Constants) -> Message {
     let tasks = if kind == "overcommit" { 200 } else { 1 };
-    let bits = match kind {
-        "list" | "refused" => c.CPU_BIND_MASK,
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u16);
+    let mut case = Case::plain(Machine::regular(1, cpus, 1), tasks, c);
+    case.overcommit = tasks > 1;
+    case.cpu_bind_type = match kind {
+        "list" | "refused" => c.CPU_BIND_MASK as u16,
         "binding" => 0,
-        _ => c.CPU_BIND_TO_CORES,
+        _ => c.CPU_BIND_TO_CORES as u16,
     };
-    let case = case(tasks, bits, c);
-    let list = match kind {
-        "list" => Some("0x1"),
-        "refused" => Some("0x1,zz"),
+    case.cpu_bind = match kind {
+        "list" => Some("0x1".into()),
+        "refused" => Some("0x1,zz".into()),
         _ => None,
     };
-    // Every other one asks for all cores, of which somebody has some.
-    let cores = if turn.is_multiple_of(2) {
-        1
-    } else {
-        case.machine.core_count()
-    };
-    let option = || JobOption {
-        kind: 0x4400,
-        option: b"binding:berth".to_vec(),
-        argument: Some(format!("linear:{cores}").into_bytes()),
-    };
-    Message {
-        kind: Kind::Tasks,
-        step: [1 + turn % JOBS, turn % 4, c.NO_VAL],
-        node_id: 0,
-        tasks,
-        ids: vec![(0..tasks).collect()],
-        flags: c.LAUNCH_OVERCOMMIT.filter(|_| tasks > 1).unwrap_or(0),
-        node_cpus: case.node_cpus(),
-        accel_bind_type: 0,
-        cpu_bind: list.map(|list| list.as_bytes().to_vec()),
-        mem_bind_type: 0,
-        mem_bind: None,
-        nodes: Some(case.cred.hosts.clone().into_bytes()),
-        tres_bind: None,
-        env: vec![b"PATH=/usr/bin".to_vec(), b"BERTH_NOTE=a user's".to_vec()],
-        options: (kind == "binding").then(option).into_iter().collect(),
-        case,
+    let mut message = Message::of(case, c);
+    message.step = [1 + turn % JOBS, turn % 4, c.NO_VAL];
+    message.nodes = Some(message.case.cred.hosts.clone().into_bytes());
+    message.env = vec![b"PATH=/usr/bin".to_vec(), b"BERTH_NOTE=a user's".to_vec()];
+    if kind == "binding" {
+        // Every other one asks for all cores, of which somebody has some.
+        let cores = match turn.is_multiple_of(2) {
+            true => 1,
+            false => message.case.machine.core_count(),
+        };
+        let option = JobOption::of_berth("binding", &format!("linear:{cores}"));
+        message.options.push(option);
     }
+    message
 }
 
-/// Calls the hook, each time between two marks.
+/// Calls the hook for so many launches of each kind, each time between two marks. `settings` are words of the plugstack
+/// line.
 ///
 /// # Errors
 /// What is missing.
-pub fn call(part: &Part<'_>) -> Result<(), String> {
-    let slurm = slurm(part.plugins)?;
-    let object = Object::load(part.object, libc::RTLD_LAZY)?;
-    let mut words: Vec<_> = part.settings.split(' ').map(str::to_owned).collect();
-    words.push(format!("state_dir={}/state", part.folder.display()));
-    words.push(format!("command={}", part.command.display()));
-    object.set(&words)?;
-    let log = part.folder.join("log");
-    let log = CString::new(log.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
-    set_log(slurm.layout.line, Log::InfoTo(&log));
+pub fn call(files: &Files, settings: &str, launches: u32) -> Result<(), String> {
+    let (slurm, object) = ours(files, &[settings])?;
     let (hook, step) = (object.hook()?, object.step_hooks()?);
-    for turn in 0..FIRST + part.launches {
+    for turn in 0..FIRST + launches {
         for (number, kind) in (0u64..).zip(KINDS) {
             let message = message(kind, turn, &slurm.layout.constants);
-            let mut records = Tasks::new(&message, slurm);
+            let mut launch = Launch::new(&message, slurm);
             let mark = |which: usize| {
                 // SAFETY: takes two numbers; there is no such kind of priority.
                 unsafe { libc::syscall(libc::SYS_getpriority, MARKS[which], number) };
@@ -138,14 +77,15 @@ pub fn call(part: &Part<'_>) -> Result<(), String> {
                 mark(0);
             }
             // SAFETY: a launch hook of an object for the running release.
-            unsafe { records.run(hook) };
+            unsafe { launch.outcome(hook) };
             if turn >= FIRST {
                 mark(1);
             }
             // Now and then a slurmstepd says that its step is there.
             if kind == "binding" && turn.is_multiple_of(3) {
+                let mut record = Step::new(&mut launch, &message.case, std::process::id() as i32);
                 // SAFETY: slurmstepd's hook of the same object.
-                unsafe { records.confirm(&message.case, step.before) };
+                unsafe { record.begin(step.before, &mut launch) };
             }
         }
     }
@@ -210,8 +150,8 @@ pub fn trace(command: &mut Command, folder: &Path) -> Result<Seen, String> {
 /// The same words wherever the folder is, whichever process is meant, and whatever number stands in
 /// a file's name.
 fn named(words: &str, folder: &str) -> String {
-    let words = words.replace(&format!("{folder}/state"), "STATE");
     let words = words.replace(&format!("{folder}/log"), "LOG");
+    let words = words.replace(folder, "STATE");
     for (begin, shown) in [("/proc/", "PID"), ("/.", "N")] {
         if let Some((head, tail)) = words.split_once(begin)
             && tail.contains(|letter: char| letter.is_ascii_digit())

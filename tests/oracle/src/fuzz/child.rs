@@ -2,22 +2,22 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::Duration;
 
 use slurm_sys::Layout;
 
+use crate::arguments::Files;
 use crate::child::pretend_domains;
-use crate::fuzz::batch::Script;
 use crate::fuzz::log::{LogFile, Written};
 use crate::fuzz::making;
 use crate::fuzz::memory::{self, Usage};
-use crate::fuzz::message::{Kind, Message};
-use crate::fuzz::record::{Outcome, Tasks};
+use crate::fuzz::record::{Outcome, Script};
 use crate::machine::Class;
+use crate::message::{Kind, Message};
 use crate::object::{BatchHook, Hook, Log, Object, set_log, slurm};
+use crate::part::Part;
 use crate::random::Random;
-use crate::slurmd::Slurm;
+use crate::slurmd::{Launch, Slurm};
 
 /// CPU time that no message may cost.
 const MOST_TIME: Duration = Duration::from_secs(2);
@@ -33,41 +33,30 @@ pub const SETTINGS: [&[&str]; 7] = [
     &["binding=off"],
 ];
 
-/// What one process does.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Class of all its messages.
-    pub class: Class,
-    /// Which of [`SETTINGS`].
-    pub settings: usize,
-    /// From which each message's own seed comes.
-    pub seed: u64,
-    /// First message's number.
-    pub first: u64,
-    /// How many.
-    pub count: u64,
+/// The parts of a run: seven of ten messages where CPUs are threads, two where they are cores, one for memory domains;
+/// the settings take turns.
+#[must_use]
+pub fn parts(run: &Part, most: u64) -> Vec<Part> {
+    let most = most.max(1);
+    let firsts = (0..run.count).step_by(most as usize);
+    let part = |(turn, first): (usize, u64)| Part {
+        class: match turn % 10 {
+            0..=6 => Class::Threads,
+            7..=8 => Class::Cores,
+            _ => Class::Ldoms(Random::new(run.seed ^ first).number()),
+        },
+        settings: (turn / 10 + turn) % SETTINGS.len(),
+        first,
+        count: most.min(run.count - first),
+        ..*run
+    };
+    firsts.enumerate().map(part).collect()
 }
 
-impl Part {
-    /// The seed of one message.
-    #[must_use]
-    pub fn seed_of(&self, number: u64) -> u64 {
-        Random::new(self.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)).number()
-    }
-
-    /// One message.
-    #[must_use]
-    pub fn message(&self, number: u64, layout: &Layout) -> Message {
-        making::message(self.seed_of(number), self.class, layout)
-    }
-
-    /// The options that show one message again.
-    #[must_use]
-    pub fn replay(&self, number: u64) -> String {
-        let (class, settings) = (self.class, self.settings);
-        let seed = self.seed_of(number);
-        format!("--replay {seed} --class {class} --settings {settings}")
-    }
+/// A message of a part, by its number.
+#[must_use]
+pub fn message(part: &Part, number: u64, layout: &Layout) -> Message {
+    making::message(part.seed_of(number), part.class, layout)
 }
 
 /// Our hooks, ready.
@@ -97,28 +86,15 @@ impl Hooks {
     ///
     /// # Errors
     /// What is missing.
-    pub fn load(
-        (plugins, object): (&Path, &Path),
-        (state, command): (&Path, &Path),
-        part: &Part,
-    ) -> Result<Self, String> {
-        let slurm = slurm(plugins)?;
-        let ours = Object::load(object, libc::RTLD_LAZY)?;
+    pub fn load(files: &Files, part: &Part) -> Result<Self, String> {
         let settings = SETTINGS.get(part.settings).ok_or("no such settings")?;
-        let mut words: Vec<_> = settings.iter().map(ToString::to_string).collect();
-        words.push(format!("state_dir={}", state.display()));
-        words.push(format!("command={}", command.display()));
-        ours.set(&words)?;
-        let log = state.join("log");
-        std::fs::write(&log, []).map_err(|why| why.to_string())?;
-        let name = CString::new(log.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
-        set_log(slurm.layout.line, Log::InfoTo(&name));
+        let (slurm, ours) = ours(files, settings)?;
         pretend_domains(part.class);
         Ok(Self {
             slurm,
             launch: ours.hook()?,
             batch: ours.batch_hook()?,
-            log: LogFile::open(&log)?,
+            log: LogFile::open(&files.log())?,
         })
     }
 
@@ -126,9 +102,9 @@ impl Hooks {
     pub fn call(&mut self, message: &Message) -> Ended {
         let mut ended = match message.kind {
             Kind::Tasks => {
-                let mut records = Tasks::new(message, self.slurm);
+                let mut records = Launch::new(message, self.slurm);
                 // SAFETY: a launch hook of an object for the running release.
-                limited(|| unsafe { records.run(self.launch) })
+                limited(|| unsafe { records.outcome(self.launch) })
             }
             Kind::Batch => {
                 let mut records = Script::new(message, self.slurm);
@@ -139,6 +115,24 @@ impl Hooks {
         ended.written = self.log.look();
         ended
     }
+}
+
+/// Loads Slurm's library and our object, which gets a site's settings and writes Slurm's log beside its state.
+///
+/// # Errors
+/// What is missing.
+pub fn ours(files: &Files, settings: &[&str]) -> Result<(Slurm, Object), String> {
+    let slurm = slurm(&files.plugins)?;
+    let ours = Object::load(&files.object, libc::RTLD_LAZY)?;
+    let mut words: Vec<_> = settings.iter().map(ToString::to_string).collect();
+    words.push(format!("state_dir={}", files.state.display()));
+    words.push(format!("command={}", files.command.display()));
+    ours.set(&words)?;
+    let log = files.log();
+    std::fs::write(&log, []).map_err(|why| why.to_string())?;
+    let name = CString::new(log.as_os_str().as_bytes()).map_err(|why| why.to_string())?;
+    set_log(slurm.layout.line, Log::InfoTo(&name));
+    Ok((slurm, ours))
 }
 
 fn limited(call: impl FnOnce() -> Outcome) -> Ended {

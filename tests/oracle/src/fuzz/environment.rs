@@ -1,7 +1,7 @@
 //! Environments and SPANK options of a message.
 
-use crate::fuzz::message::JobOption;
 use crate::fuzz::text;
+use crate::message::JobOption;
 use crate::options::SPANK;
 use crate::random::Random;
 

@@ -2,10 +2,10 @@
 
 use slurm_sys::Layout;
 
-use crate::fuzz::message::{Kind, Message};
 use crate::fuzz::{environment, text};
 use crate::generate::case;
 use crate::machine::Class;
+use crate::message::{Kind, Message};
 use crate::random::Random;
 
 /// What node lists can have at most, and then some.
@@ -32,33 +32,10 @@ pub fn message(seed: u64, class: Class, layout: &Layout) -> Message {
 /// A message as srun would send it.
 #[must_use]
 pub fn plain(seed: u64, class: Class, layout: &Layout) -> Message {
-    let mut case = case(seed, class, layout);
-    let c = &layout.constants;
-    let mut next = 0;
-    let list = |tasks: &u16| {
-        let first = next;
-        next += u32::from(*tasks);
-        (first..next).collect()
-    };
-    let ids: Vec<Vec<u32>> = case.tasks_to_launch.iter().map(list).collect();
-    Message {
-        kind: Kind::Tasks,
-        step: [7, (seed % 5) as u32, c.NO_VAL],
-        node_id: case.node_id,
-        tasks: next,
-        ids,
-        flags: c.LAUNCH_OVERCOMMIT.filter(|_| case.overcommit).unwrap_or(0),
-        node_cpus: case.node_cpus(),
-        accel_bind_type: 0,
-        cpu_bind: case.cpu_bind.take().map(String::into_bytes),
-        mem_bind_type: 0,
-        mem_bind: None,
-        nodes: Some(case.cred.hosts.clone().into_bytes()),
-        tres_bind: None,
-        env: Vec::new(),
-        options: Vec::new(),
-        case,
-    }
+    let mut message = Message::of(case(seed, class, layout), &layout.constants);
+    message.step[1] = (seed % 5) as u32;
+    message.nodes = Some(message.case.cred.hosts.clone().into_bytes());
+    message
 }
 
 fn change(message: &mut Message, random: &mut Random) {

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
+use crate::object::function;
+
 /// As much as a hook may take, at once and in sum.
 pub const LIMIT: isize = 64 << 20;
 
@@ -69,17 +71,16 @@ pub fn limited<T>(work: impl FnOnce() -> T) -> (T, Usage) {
 #[must_use]
 pub fn live() -> Option<isize> {
     type Current = unsafe extern "C" fn() -> usize;
-    // SAFETY: dlsym reads a C string.
-    let at = unsafe {
-        libc::dlsym(
+    // SAFETY: sanitizer/allocator_interface.h gives the name this prototype.
+    let current = unsafe {
+        function::<Current>(
             libc::RTLD_DEFAULT,
-            c"__sanitizer_get_current_allocated_bytes".as_ptr(),
+            c"__sanitizer_get_current_allocated_bytes",
         )
     };
-    if !at.is_null() {
-        // SAFETY: sanitizer/allocator_interface.h gives the name this prototype.
-        let bytes = unsafe { std::mem::transmute::<*mut libc::c_void, Current>(at)() };
-        return isize::try_from(bytes).ok();
+    if let Some(current) = current {
+        // SAFETY: it counts.
+        return isize::try_from(unsafe { current() }).ok();
     }
     Some(LIVE.load(Relaxed)).filter(|bytes| *bytes != 0)
 }

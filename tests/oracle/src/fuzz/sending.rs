@@ -1,22 +1,13 @@
 //! The process that calls the hooks: messages of one class under one site's settings, one after
 //! the other. It may die; then the file it keeps says over which message.
 
-use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 
-use crate::fuzz::child::{Ended, Hooks, Part, judge};
-use crate::fuzz::message::{JobOption, Kind, Message};
-use crate::fuzz::sums::Sums;
+use crate::fuzz::child::{Ended, Hooks, judge, message};
 use crate::fuzz::{making, memory};
-use crate::options::SPANK;
-
-/// The last line of a process that came to its end.
-pub const END: &str = "end";
-/// Begins what a process has found; an empty line ends it.
-pub const WRONG: &str = "wrong: ";
-/// Seconds after which a message counts as hanging.
-const HANGS: u32 = 60;
+use crate::message::{JobOption, Kind, Message};
+use crate::part::{END, Part, Progress, WRONG, Whose};
+use crate::sums::Sums;
 
 /// How the messages ended, in the order in which [`Tally`] counts them.
 pub const KINDS: [&str; 3] = ["launches that go on", "launches refused", "batch scripts"];
@@ -69,13 +60,13 @@ impl Tally {
 ///
 /// # Errors
 /// A pipe that nobody reads.
-pub fn run(hooks: &mut Hooks, part: &Part, progress: &File) -> Result<(), String> {
+pub fn run(hooks: &mut Hooks, part: &Part, progress: &Progress) -> Result<(), String> {
     let mut tally = Tally::default();
     warm_up(hooks, part);
     let (before, descriptors) = (settled(hooks, part), memory::descriptors());
-    for number in part.first..part.first + part.count {
-        note(number, progress);
-        let message = part.message(number, hooks.slurm.layout);
+    for number in part.numbers() {
+        progress.note(number, Whose::Ours);
+        let message = message(part, number, hooks.slurm.layout);
         let ended = hooks.call(&message);
         tally.message(number, &message, &ended);
         if let Some(why) = judge(&ended) {
@@ -87,7 +78,7 @@ pub fn run(hooks: &mut Hooks, part: &Part, progress: &File) -> Result<(), String
     if after > before
         && let Some(number) = leaking(hooks, part, progress)
     {
-        let message = part.message(number, hooks.slurm.layout);
+        let message = message(part, number, hooks.slurm.layout);
         say(
             part,
             number,
@@ -96,8 +87,7 @@ pub fn run(hooks: &mut Hooks, part: &Part, progress: &File) -> Result<(), String
         )?;
         tally.wrong += 1;
     }
-    // SAFETY: takes a number.
-    unsafe { libc::alarm(0) };
+    progress.end();
     let mut sums = tally.sums(part);
     sums.counts
         .many("looked through for leaks", u64::from(after > before));
@@ -112,22 +102,12 @@ fn say(part: &Part, number: u64, why: &str, message: &Message) -> Result<(), Str
     writeln!(std::io::stdout(), "{text}").map_err(|why| why.to_string())
 }
 
-/// Which message is on its way, for the parent.
-fn note(number: u64, progress: &File) {
-    // A note that is lost only makes a crash harder to place.
-    let _ = progress.write_all_at(&number.to_le_bytes(), 0);
-    // SAFETY: takes a number.
-    unsafe { libc::alarm(HANGS) };
-}
-
 /// What the hooks keep in memory from their first calls on: the machine.
 fn warm_up(hooks: &mut Hooks, part: &Part) {
     let mut message = making::plain(0, part.class, hooks.slurm.layout);
-    message.options.push(JobOption {
-        kind: SPANK,
-        option: b"binding:berth".to_vec(),
-        argument: Some(b"linear:1".to_vec()),
-    });
+    message
+        .options
+        .push(JobOption::of_berth("binding", "linear:1"));
     message.env = vec![b"_SLURM_SPANK_OPTION_berth_binding=linear:1".to_vec()];
     for kind in [Kind::Tasks, Kind::Batch, Kind::Tasks] {
         message.kind = kind;
@@ -148,18 +128,18 @@ fn settled(hooks: &mut Hooks, part: &Part) -> isize {
     memory::live().unwrap_or(0)
 }
 
-/// The first message of a part with which memory grows each time it is sent. Threads of the plugin's
-/// allocate meanwhile: of a few numbers some are in order by chance.
-fn leaking(hooks: &mut Hooks, part: &Part, progress: &File) -> Option<u64> {
+/// The first message of a part with which memory grows each time it is sent. Threads of the plugin's allocate meanwhile,
+/// so that a few numbers in order prove nothing.
+fn leaking(hooks: &mut Hooks, part: &Part, progress: &Progress) -> Option<u64> {
     let mut grows = |number: u64| {
-        note(number, progress);
-        let message = part.message(number, hooks.slurm.layout);
-        let mut live = [0; 12];
-        for place in &mut live {
+        progress.note(number, Whose::Ours);
+        let message = message(part, number, hooks.slurm.layout);
+        let mut before = isize::MIN;
+        (0..12).all(|_| {
             hooks.call(&message);
-            *place = settled(hooks, part);
-        }
-        live.is_sorted_by(|before, after| before < after)
+            let live = settled(hooks, part);
+            live > std::mem::replace(&mut before, live)
+        })
     };
-    (part.first..part.first + part.count).find(|number| grows(*number))
+    part.numbers().find(|number| grows(*number))
 }

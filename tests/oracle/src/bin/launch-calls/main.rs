@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use berth_oracle::calls::hook::{self, KINDS, Part};
+use berth_oracle::arguments::{Files, NOT_HERE};
+use berth_oracle::calls::hook::{self, KINDS};
 use berth_oracle::calls::list::List;
 use berth_oracle::calls::slurmd::{Calls, count};
 use berth_oracle::{object, paths};
@@ -43,8 +44,6 @@ enum What {
     },
 }
 
-/// No Slurm to do this with; automake's number for a test that was not run.
-const NOT_HERE: u8 = 77;
 /// What sites set.
 const SETTINGS: [&str; 3] = ["compat=berth", "compat=affinity", "shadow=on"];
 
@@ -60,15 +59,15 @@ fn main() -> ExitCode {
             folder,
             settings,
             launches,
-        } => hook::call(&Part {
-            plugins: &plugins,
-            object: &berth_tests::object(),
-            command: &berth_tests::command(),
-            folder: &folder,
-            settings: &settings,
-            launches,
-        })
-        .map(|()| ExitCode::SUCCESS),
+        } => {
+            let files = Files {
+                plugins,
+                object: berth_tests::object(),
+                command: berth_tests::command(),
+                state: folder,
+            };
+            hook::call(&files, &settings, launches).map(|()| ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|why| {
         eprintln!("launch-calls: {why}");

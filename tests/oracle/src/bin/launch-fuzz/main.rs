@@ -4,18 +4,17 @@
 #[cfg(not(address_sanitizer))]
 mod allocator;
 
-use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use berth_oracle::fuzz::child::{self, Hooks, Part};
-use berth_oracle::fuzz::parent::{Found, Runner, parts};
+use berth_oracle::arguments::{Common, NOT_HERE};
+use berth_oracle::fuzz::child::{self, Hooks};
 use berth_oracle::fuzz::sending::{self, KINDS};
 use berth_oracle::fuzz::{making, memory};
-use berth_oracle::machine::{Class, Machine};
-use berth_oracle::random::Random;
-use berth_oracle::{object, parent, paths};
+use berth_oracle::part::Part;
+use berth_oracle::sums::Sums;
+use berth_oracle::{object, paths};
 use clap::Parser;
 
 /// Send launch messages at random through the launch hook and the batch hook
@@ -32,41 +31,9 @@ struct Arguments {
     /// How many messages
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     messages: u64,
-    /// From which they are made; the same seed gives the same messages [default: the clock]
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
-    /// Messages a process
-    #[arg(long, value_name = "N", default_value_t = 2000)]
-    chunk: u64,
-    /// Processes at a time [default: one for each CPU]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-    /// Our object [default: BERTH_OBJECT, else the release build's]
-    #[arg(long, value_name = "FILE")]
-    object: Option<PathBuf>,
-    /// Our command, for memory domains [default: BERTH_COMMAND, else the release build's]
-    #[arg(long, value_name = "FILE")]
-    command: Option<PathBuf>,
-    /// Show one message and send it, by the seed, class and settings that were printed with it
-    #[arg(long, value_name = "SEED")]
-    replay: Option<u64>,
-    /// threads, cores or ldoms:SEED
-    #[arg(long, value_parser = Class::read)]
-    class: Option<Class>,
-    /// Number of the plugin's settings
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    settings: usize,
-    // The part of a process that sends.
-    #[arg(long, hide = true, default_value_t = 0)]
-    first: u64,
-    #[arg(long, hide = true, requires_all = ["class", "state", "seed"])]
-    progress: Option<PathBuf>,
-    #[arg(long, hide = true)]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
-
-/// No Slurm to do this with; automake's number for a test that was not run.
-const NOT_HERE: u8 = 77;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -81,20 +48,10 @@ fn main() -> ExitCode {
 }
 
 fn run(a: &Arguments, plugins: &Path) -> Result<ExitCode, String> {
-    let object = a.object.clone().unwrap_or_else(berth_tests::object);
-    let part = Part {
-        class: a.class.unwrap_or(Class::Threads),
-        settings: a.settings,
-        seed: a.seed.unwrap_or_else(clock),
-        first: a.first,
-        count: a.messages,
-    };
-    if let (Some(progress), Some(state)) = (&a.progress, &a.state) {
-        let command = a.command.clone().unwrap_or_default();
-        let mut hooks = Hooks::load((plugins, &object), (state, &command), &part)?;
-        let file = OpenOptions::new().write(true).open(progress);
-        let file = file.map_err(|why| format!("{}: {why}", progress.display()))?;
-        sending::run(&mut hooks, &part, &file)?;
+    let mut part = a.common.part(clock());
+    if let Some((progress, state)) = a.common.sends()? {
+        let mut hooks = Hooks::load(&a.common.files(plugins, state), &part)?;
+        sending::run(&mut hooks, &part, &progress)?;
         return Ok(ExitCode::SUCCESS);
     }
     let layout = object::slurm(plugins)?.layout;
@@ -103,18 +60,24 @@ fn run(a: &Arguments, plugins: &Path) -> Result<ExitCode, String> {
         return Ok(ExitCode::from(NOT_HERE));
     }
     let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
-    let command = a.command.clone().unwrap_or_else(berth_tests::command);
-    if let Some(seed) = a.replay {
-        return replay((plugins, &object), (folder.path(), &command), seed, &part);
+    if let Some(seed) = a.common.replay {
+        a.common.pretend(folder.path())?;
+        let mut hooks = Hooks::load(&a.common.files(plugins, folder.path()), &part)?;
+        return Ok(replay(&mut hooks, &part, seed));
     }
-    let runner = Runner {
-        object,
-        command,
-        layout,
-        folder: folder.path().to_owned(),
-        found: Found::default(),
-    };
-    all(a, &runner, part.seed)
+    part.count = a.messages;
+    let show = |part: &_, number| child::message(part, number, layout).to_string();
+    let runner = a.common.runner(folder.path(), &show);
+    let (object, line) = (runner.object.display(), layout.line);
+    println!(
+        "{} messages, --seed {}: {object} of Slurm {line}",
+        part.count, part.seed
+    );
+    let start = Instant::now();
+    let sums = runner.run(&child::parts(&part, a.common.chunk.unwrap_or(2000)))?;
+    let is_right = report(&sums, start.elapsed().as_secs_f64());
+    runner.found.print();
+    Ok(ExitCode::from(u8::from(!is_right)))
 }
 
 fn clock() -> u64 {
@@ -123,17 +86,7 @@ fn clock() -> u64 {
 }
 
 /// One message, in this process.
-fn replay(
-    objects: (&Path, &Path),
-    (state, command): (&Path, &Path),
-    seed: u64,
-    part: &Part,
-) -> Result<ExitCode, String> {
-    let machine = Machine::any(part.class, &mut Random::new(0));
-    let (shown, value) = parent::show(&machine, state)?;
-    // SAFETY: no other thread runs yet.
-    unsafe { std::env::set_var(shown, value) };
-    let mut hooks = Hooks::load(objects, (state, command), part)?;
+fn replay(hooks: &mut Hooks, part: &Part, seed: u64) -> ExitCode {
     let settings = child::SETTINGS[part.settings].join(" ");
     let message = making::message(seed, part.class, hooks.slurm.layout);
     println!("{message}\n  settings: {settings}");
@@ -141,22 +94,11 @@ fn replay(
     println!("{ended:?}");
     let wrong = child::judge(&ended);
     println!("{}", wrong.as_deref().unwrap_or("nothing wrong"));
-    Ok(ExitCode::from(u8::from(wrong.is_some())))
+    ExitCode::from(u8::from(wrong.is_some()))
 }
 
-fn all(a: &Arguments, runner: &Runner, seed: u64) -> Result<ExitCode, String> {
-    let (object, line) = (runner.object.display(), runner.layout.line);
-    println!(
-        "{} messages, --seed {seed}: {object} of Slurm {line}",
-        a.messages
-    );
-    let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
-    let start = Instant::now();
-    let sums = runner.run(
-        &parts(a.messages, seed, a.chunk),
-        a.jobs.unwrap_or_else(cpus),
-    )?;
-    let seconds = start.elapsed().as_secs_f64();
+/// Prints the sums; whether nothing is wrong with them.
+fn report(sums: &Sums, seconds: f64) -> bool {
     let of = |name| sums.counts.of(name);
     let sent: u64 =
         KINDS.iter().map(|name| of(name)).sum::<u64>() + of("sent before a process died");
@@ -185,12 +127,9 @@ fn all(a: &Arguments, runner: &Runner, seed: u64) -> Result<ExitCode, String> {
         "  {wrong} wrong ({died} of them killed their process); limit {} MB",
         memory::LIMIT >> 20
     );
-    for (kind, count) in runner.found.kinds().under("") {
-        println!("  {count} times: {kind}");
-    }
     let proves = KINDS.iter().all(|name| of(name) > 0);
     if !proves {
         println!("  one kind was never seen, which proves nothing");
     }
-    Ok(ExitCode::from(u8::from(wrong > 0 || !proves)))
+    wrong == 0 && proves
 }

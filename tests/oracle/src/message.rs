@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use slurm_sys::layout::Constants;
+
 use crate::case::Case;
+use crate::options::SPANK;
 
 /// What slurmd is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,18 @@ pub struct JobOption {
     pub option: Vec<u8>,
     /// What it was given.
     pub argument: Option<Vec<u8>>,
+}
+
+impl JobOption {
+    /// An option of berth's own.
+    #[must_use]
+    pub fn of_berth(name: &str, argument: &str) -> Self {
+        Self {
+            kind: SPANK,
+            option: format!("{name}:berth").into_bytes(),
+            argument: Some(argument.as_bytes().to_vec()),
+        }
+    }
 }
 
 /// A message.
@@ -62,6 +77,36 @@ pub struct Message {
 }
 
 impl Message {
+    /// A request as srun sends it.
+    #[must_use]
+    pub fn of(mut case: Case, c: &Constants) -> Self {
+        let mut next = 0;
+        let list = |tasks: &u16| {
+            let first = next;
+            next += u32::from(*tasks);
+            (first..next).collect()
+        };
+        let ids: Vec<Vec<u32>> = case.tasks_to_launch.iter().map(list).collect();
+        Self {
+            kind: Kind::Tasks,
+            step: [7, 0, c.NO_VAL],
+            node_id: case.node_id,
+            tasks: next,
+            ids,
+            flags: c.LAUNCH_OVERCOMMIT.filter(|_| case.overcommit).unwrap_or(0),
+            node_cpus: case.node_cpus(),
+            accel_bind_type: 0,
+            cpu_bind: case.cpu_bind.take().map(String::into_bytes),
+            mem_bind_type: 0,
+            mem_bind: None,
+            nodes: None,
+            tres_bind: None,
+            env: Vec::new(),
+            options: Vec::new(),
+            case,
+        }
+    }
+
     /// About how many bytes it has on the wire, without the credential.
     #[must_use]
     pub fn size(&self) -> usize {
