@@ -1,5 +1,5 @@
-//! `--cpuset` on a real cluster: jobs asked for as in LSF, their steps and scripts, who keeps off their CPUs, and
-//! what they are told. Each answer is the kernel's or the task's own.
+//! `--cpuset` on a real cluster: who keeps off the CPUs of a job whose cpuset is exclusive, while it runs and while it is
+//! suspended, and that each node chooses for itself.
 
 use berth_tests::{Cluster, Done, Service};
 
@@ -146,65 +146,4 @@ fn nodes_choose_differently() {
     let found: Vec<_> = lines.iter().map(cpus).collect();
     assert_eq!(found, ["0", "1"], "{done:#?}");
     drop(job);
-}
-
-/// A cluster whose site has these lines in its file of cpusets.
-fn with_file(lines: &str, conf: &[&str]) -> Option<(Cluster, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("cpusets");
-    std::fs::write(&file, lines).expect("a file");
-    let settings = format!("cpusets={}", file.display());
-    Some((cluster(&settings, conf)?, folder))
-}
-
-/// Whether `berth plan` has an answer on the whole node, and the CPUs, or why not.
-fn planned(cluster: &Cluster, cpuset: &str) -> (bool, String) {
-    let berth = berth_tests::command();
-    let cpuset = format!("--cpuset={cpuset}");
-    let words = ["plan", "-n1", "--cores=all", "--format=cpus", &cpuset];
-    let state = cluster.folder().join("run/berth");
-    let state = state.to_str().expect("a path");
-    let done = cluster.run_with(
-        &berth.to_string_lossy(),
-        &words,
-        &[("BERTH_STATE_DIR", state)],
-    );
-    let said = if done.ok() {
-        &done.stdout
-    } else {
-        &done.stderr
-    };
-    (done.ok(), said.trim().to_owned())
-}
-
-#[test]
-fn the_site_s_cpusets_are_shared_by_those_who_may() {
-    let lines = "name=MYSET cpus=1\nname=THEIRS cpus=0 users=65534\nname=SMALL cpus=7\n";
-    let Some((cluster, _folder)) = with_file(lines, &[SHARED]) else {
-        return;
-    };
-    let mine = "CPUSET_TYPE=static; CPUSET_NAME=MYSET";
-    let first = lasting(&cluster, mine);
-    for name in [mine, "CPUSET_NAME=MYSET"] {
-        let done = step(&cluster, name, WHOLE, LOOK);
-        assert_eq!(done.stdout.trim(), "1", "{done:#?}");
-    }
-    drop(first);
-    assert_eq!(planned(&cluster, "CPUSET_NAME=MYSET"), (true, "1".into()));
-    let (ok, why) = planned(&cluster, "CPUSET_NAME=MYSED");
-    assert!(!ok && why.contains("it has MYSET, THEIRS, SMALL"), "{why}");
-    let done = step(&cluster, mine, WHOLE, "echo $BERTH_CPUSET_INFO");
-    assert!(done.stdout.contains("CPUSET_TYPE=static;"), "{done:#?}");
-    assert!(
-        done.stdout.contains("CPUSET_NAME=MYSET;NCPUS=1;"),
-        "{done:#?}"
-    );
-    for (name, why) in [
-        ("THEIRS", "is not open to this job's user"),
-        ("SMALL", "SMALL"),
-        ("MYSED", "the nearest is MYSET"),
-    ] {
-        let done = step(&cluster, &format!("CPUSET_NAME={name}"), WHOLE, LOOK);
-        assert!(!done.ok() && done.stderr.contains(why), "{name}: {done:#?}");
-    }
 }

@@ -44,7 +44,12 @@ files! {
     compat
     core_kind
     cpuset
+    cpuset_memory
     cpuset_partition
+    cpuset_radius
+    cpuset_site
+    cpuset_unbound
+    doctor
     interactive
     mapping
     memory
@@ -55,6 +60,8 @@ files! {
     nested
     pools
     pools_file
+    pools_wait
     rank
+    refused_lists
     reserved
 }
