@@ -81,6 +81,12 @@ impl Builder {
         self.option("--accounting", enforced)
     }
 
+    /// Options of `ci/cluster up` in their own words.
+    pub(crate) fn options(mut self, words: Vec<String>) -> Self {
+        self.options.extend(words.into_iter().map(OsString::from));
+        self
+    }
+
     /// Starts it; panics with the daemons' logs if it does not come up.
     #[track_caller]
     pub fn up(self) -> Cluster {

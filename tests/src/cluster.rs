@@ -146,29 +146,48 @@ impl Cluster {
     /// Submits a script (without its `#!` line) and waits for the job's end.
     #[track_caller]
     pub fn sbatch(&self, arguments: &[&str], script: &str) -> Batch {
-        let output = self.folder().join("log/batch-%j.out");
+        let job = self.submit(arguments, script, &[]);
+        self.ended(&job.unwrap_or_else(|done| panic!("expected success: {done:#?}")))
+    }
+
+    /// Submits a script; the job's number, or how sbatch refused it.
+    #[track_caller]
+    pub(crate) fn submit(
+        &self,
+        arguments: &[&str],
+        script: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<String, Done> {
         let mut child = self
             .program("sbatch")
             .arg("--parsable")
             .arg("--output")
-            .arg(&output)
+            .arg(self.folder().join("log/batch-%j.out"))
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("sbatch cannot be run: {error}"));
         if let Some(mut stdin) = child.stdin.take() {
-            stdin
-                .write_all(format!("#!/bin/sh\n{script}\n").as_bytes())
-                .expect("sbatch reads its script");
+            // One that refuses its options may not read the script.
+            let _ = stdin.write_all(format!("#!/bin/sh\n{script}\n").as_bytes());
         }
         let done = Done::from(child.wait_with_output().expect("sbatch ends"));
-        let job = done.expect_ok().trim().to_owned();
+        if !done.ok() {
+            return Err(done);
+        }
+        Ok(done.stdout.trim().to_owned())
+    }
+
+    /// Waits for the end of a job that was submitted.
+    #[track_caller]
+    pub(crate) fn ended(&self, job: &str) -> Batch {
         let ended =
             |text: &str| !["PENDING", "RUNNING", "CONFIGURING", "COMPLETING"].contains(&text);
         let shown = self.wait_for("the job's end", || {
-            let shown = self.scontrol(&["-o", "show", "job", &job]).expect_ok();
+            let shown = self.scontrol(&["-o", "show", "job", job]).expect_ok();
             ended(field(&shown, "JobState")).then_some(shown)
         });
         let output = self.folder().join(format!("log/batch-{job}.out"));

@@ -7,6 +7,7 @@ mod builder;
 pub mod check_manuals;
 mod cluster;
 pub mod confine;
+pub mod facts;
 pub mod hostile;
 pub mod open_mpi;
 mod output;
@@ -28,4 +29,6 @@ pub use output::{Done, mask};
 pub use preload::Preload;
 pub use service::Service;
 pub use spank::spank_plugin;
-pub use under_test::{command, debug_object, object, program, skip, two_cpus};
+pub use under_test::{
+    cgroup_cpusets, command, debug_object, memory_policies, object, program, skip, two_cpus,
+};

@@ -87,3 +87,23 @@ pub fn two_cpus() -> bool {
     }
     enough
 }
+
+/// Whether the kernel has memory policies; if not, the calling test is said to be skipped.
+pub fn memory_policies() -> bool {
+    let there = Path::new("/proc/self/numa_maps").exists();
+    if !there {
+        skip("this kernel has no memory policies");
+    }
+    there
+}
+
+/// Whether Slurm's cgroups can have cpusets; if not, the calling test is said to be skipped.
+pub fn cgroup_cpusets() -> bool {
+    let v2 = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+    let there = v2.split_whitespace().any(|one| one == "cpuset")
+        || Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists();
+    if !there {
+        skip("there are no cgroups with cpusets");
+    }
+    there
+}

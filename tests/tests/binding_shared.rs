@@ -73,34 +73,6 @@ fn in_use(cluster: &Cluster) -> String {
 }
 
 #[test]
-fn the_default_line_of_grid_engine() {
-    let Some(cluster) = cluster(&[SHARED]) else {
-        return;
-    };
-    let script = "grep Cpus_allowed_list /proc/self/status\n\
-        srun grep Cpus_allowed_list /proc/self/status\n\
-        for i in 1 2 3; do srun -n1 true; done\n\
-        echo bound=$BERTH_BOUND cores=$BERTH_BINDING_CORES";
-    let job = cluster.sbatch(&["-n1", "-c2", "--binding=linear:2"], script);
-    // Where a machine is slow, a step may wait for the one before it, and srun says so.
-    let waits = ["srun: Job ", "srun: Step created for "];
-    let is_ours = |line: &&str| !waits.iter().any(|words| line.starts_with(words));
-    let lines: Vec<_> = job.output.lines().filter(is_ours).collect();
-    assert_eq!(lines.len(), 3, "no note, both bound: {job:?}");
-    assert_eq!(lines[0], "Cpus_allowed_list:\t0-1");
-    assert_eq!(lines[0], lines[1]);
-    assert!(lines[2].starts_with("bound=1 cores=0,0:"), "{job:?}");
-    // The same without the environment.
-    let asked = ["-n1", "-c2", "--export=NONE", "--binding=linear:1"];
-    let job = cluster.sbatch(&asked, "grep Cpus_allowed_list /proc/self/status");
-    assert_eq!(job.output, "Cpus_allowed_list:\t0\n");
-    assert!(
-        in_use(&cluster).chars().all(char::is_uppercase),
-        "all is free"
-    );
-}
-
-#[test]
 fn jobs_on_the_same_cpus_get_cores_of_their_own() {
     let Some(cluster) = cluster(&[SHARED]) else {
         return;
@@ -161,25 +133,6 @@ fn a_killed_slurmstepd_leaves_nothing_taken() {
 }
 
 #[test]
-fn steps_of_one_job() {
-    let Some(cluster) = cluster(&[SHARED]) else {
-        return;
-    };
-    // Started without --overlap they are never on the same cores; an --overlap step takes nothing.
-    let script = "ask='while read -r key cpus; do case $key in Cpus_allowed_list:) echo $cpus;; esac; done < /proc/self/status; sleep 2'\n\
-        srun --overlap -n1 -c2 --binding=linear:1 /bin/sh -c \"$ask\" & sleep 1\n\
-        srun --overlap -n1 -c2 --binding=linear:2 /bin/sh -c \"$ask\" & wait\n\
-        srun -n1 -c1 --exact --binding=linear:1 /bin/sh -c \"$ask\" & sleep 1\n\
-        srun --overlap -n1 -c2 --binding=linear:1 /bin/sh -c \"$ask\" & wait\n";
-    let job = cluster.sbatch(&["-n2"], script);
-    let lines = job.output.lines();
-    let cpus: Vec<_> = lines
-        .filter(|line| !line.starts_with("berth: note: -c requests 2 CPUs"))
-        .collect();
-    assert_eq!(cpus, ["0", "0-1", "0", "1"], "{job:?}");
-}
-
-#[test]
 #[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn who_is_bound_where() {
     let Some(cluster) = cluster(&[SHARED]) else {
@@ -236,27 +189,6 @@ fn who_is_bound_where() {
     });
     let full = cluster.srun(&["-n1", "-c2", "--binding=linear:1", "true"]);
     assert!(note(&full).contains("0 whole free cores"), "{full:#?}");
-}
-
-#[test]
-fn steps_beside_each_other_under_select_linear() {
-    let Some(cluster) = cluster(&[
-        "SelectType=select/linear",
-        "SelectTypeParameters=CR_ONE_TASK_PER_CORE",
-    ]) else {
-        return;
-    };
-    let script = "ask='while read -r key cpus; do case $key in Cpus_allowed_list:) echo $cpus;; esac; done < /proc/self/status; sleep 2'\n\
-        srun --exact -n1 -c1 --binding=linear:1 /bin/sh -c \"$ask\" & sleep 1\n\
-        srun --exact -n1 -c1 --binding=linear:1 /bin/sh -c \"$ask\" & wait\n";
-    let job = cluster.sbatch(&["-n2"], script);
-    let mut lines: Vec<_> = job
-        .output
-        .lines()
-        .filter(|line| !line.contains("srun:"))
-        .collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["0", "1"], "{job:?}");
 }
 
 #[test]

@@ -2,10 +2,9 @@
 //! step's cgroup will have.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use berth_tests::{Cluster, command, skip};
+use berth_tests::{Cluster, cgroup_cpusets, command};
 
 /// Fifteen CPUs, of which slurmd counts one a core.
 const MACHINE: &str = concat!(
@@ -14,17 +13,6 @@ const MACHINE: &str = concat!(
 );
 /// The second threads.
 const OUTSIDE: &str = "1,3,5,7,9,11,13";
-
-/// Slurm's cgroups need cpusets.
-fn has_cpusets() -> bool {
-    let v2 = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
-    let has = v2.split_whitespace().any(|one| one == "cpuset")
-        || Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists();
-    if !has {
-        skip("there are no cgroups with cpusets");
-    }
-    has
-}
 
 /// A cluster on that machine with this cgroup.conf. slurmd is told of the machine and has another: masks are
 /// shown, and this host's kernel follows as far as it can.
@@ -58,7 +46,7 @@ fn doctor(cluster: &Cluster) -> String {
 
 #[test]
 fn steps_are_planned_inside_their_cgroups() {
-    if !has_cpusets() {
+    if !cgroup_cpusets() {
         return;
     }
     let cluster = cluster("task/cgroup,task/berth", "ConstrainCores=yes\n");
@@ -88,7 +76,7 @@ fn steps_are_planned_inside_their_cgroups() {
 
 #[test]
 fn without_cgroups_a_core_has_all_of_its_threads() {
-    if !has_cpusets() {
+    if !cgroup_cpusets() {
         return;
     }
     for (plugins, conf) in [

@@ -1,6 +1,5 @@
-//! `cpuset_fail=` and memory outside a mandatory cpuset on a real cluster: a step that cannot have its cpuset is refused,
-//! or runs without it and is told so; a job that is being suspended gets the time to leave it; and an explicit
-//! `--mem-bind` does not leave a mandatory one.
+//! `cpuset_fail=` on a real cluster: a step that cannot have its cpuset is refused, or runs without it and is told so, and a
+//! job that is being suspended gets the time to leave it.
 
 use berth_tests::{Cluster, Done, Service};
 
@@ -29,65 +28,6 @@ fn holder(cluster: &Cluster) -> String {
             .then_some(())
     });
     job
-}
-
-/// `MAX_RADIUS` means one node: slurmctld is asked for one, and knows at once that there is none.
-#[test]
-fn a_job_with_a_radius_asks_for_one_node() {
-    let small = "CPUs=1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1";
-    let nodes = Cluster::builder()
-        .plugstack(Some(""))
-        .shape(small)
-        .shape(small);
-    let cluster = nodes.up();
-    cluster.srun(&["-n2", "true"]).expect_ok();
-    let radius = "--cpuset=MAX_RADIUS=1;NCPUS=1";
-    for (command, work) in [
-        ("srun", &["true"][..]),
-        ("sbatch", &["--output=/dev/null", "--wrap=true"]),
-        ("salloc", &["true"]),
-    ] {
-        let done = cluster.run(command, &[&["-n2", radius], work].concat());
-        let says = "Requested node configuration is not available";
-        assert!(
-            !done.ok() && done.stderr.contains(says),
-            "{command}: {done:#?}"
-        );
-        cluster
-            .run(command, &[&["-n1", radius], work].concat())
-            .expect_ok();
-    }
-}
-
-#[test]
-fn a_step_runs_unbound_where_the_site_says_so() {
-    if !berth_tests::two_cpus() {
-        return;
-    }
-    let builder = Cluster::builder().plugstack(Some("cpuset_fail=unbound"));
-    let cluster = builder.set(SHARED).up();
-    let job = holder(&cluster);
-    let says = "runs without a cpuset";
-    for options in [&[WANTED][..], &[WANTED, "--cpu-bind=none"]] {
-        let done = step(&cluster, options);
-        assert!(
-            done.ok() && done.stdout == "0-1\n",
-            "{options:?}: {done:#?}"
-        );
-        let is_told = done.stderr.contains(says) && done.stderr.contains("CPU_LIST");
-        assert!(is_told, "{options:?}: {done:#?}");
-    }
-    // A batch script has nobody to tell but its log, and runs too.
-    let script = cluster.sbatch(&["-n1", "--mincpus=2", WANTED], LOOK);
-    assert_eq!(script.state, "COMPLETED", "{script:?}");
-    assert!(script.output.ends_with("0-1\n"), "{script:?}");
-    cluster.run("scancel", &["--full", &job]).expect_ok();
-    // It is a fallback: a cpuset that is free again is given.
-    cluster.wait_for("the CPUs of the ended job", || {
-        let done = step(&cluster, &[WANTED]);
-        assert!(done.ok(), "{done:#?}");
-        (done.stdout == "1\n" && !done.stderr.contains(says)).then_some(())
-    });
 }
 
 /// An srun from another shell, which requests no cpuset, is fenced in its job's cpuset. Where that cannot be done, its user
@@ -157,37 +97,4 @@ fn a_holder_gets_the_time_to_stop_and_no_more() {
     });
     cluster.scontrol(&["resume", &first]).expect_ok();
     cluster.run("scancel", &["--full", &first]).expect_ok();
-}
-
-/// The machine's shape is made up, so that a host with one memory node has a second one to be refused.
-#[test]
-fn memory_outside_a_mandatory_cpuset_is_refused() {
-    if !berth_tests::two_cpus() {
-        return;
-    }
-    let cluster = Cluster::builder()
-        .plugstack(Some(""))
-        .env("HWLOC_SYNTHETIC", "pack:2 [numa] core:1 pu:1")
-        .up();
-    let cpuset = |options| format!("--cpuset=CPU_LIST=0;NCPUS=1;CPUSET_OPTIONS={options}");
-    let mandatory = cpuset("CPUSET_MEMORY_MANDATORY");
-    for (bind, outside) in [
-        ("map_mem:1", "1"),
-        ("mask_mem:0x2", "1"),
-        ("mask_mem:0x3", "1"),
-    ] {
-        let bind = format!("--mem-bind={bind}");
-        let done = step(&cluster, &[&mandatory, &bind]);
-        let why = format!("names NUMA nodes {outside}");
-        assert!(!done.ok() && done.stdout.is_empty(), "{bind}: {done:#?}");
-        assert!(done.stderr.contains(&why), "{bind}: {done:#?}");
-    }
-    for bind in [
-        "--mem-bind=map_mem:0",
-        "--mem-bind=local",
-        "--mem-bind=none",
-    ] {
-        let done = step(&cluster, &[&mandatory, bind]);
-        assert!(done.ok() && done.stdout == "0\n", "{bind}: {done:#?}");
-    }
 }

@@ -44,41 +44,6 @@ fn cluster(file: &Path) -> Cluster {
     Cluster::builder().plugstack(Some(&words)).up()
 }
 
-/// Everybody reads the announcement: it has no users and no accounts.
-fn announces_no_names(cluster: &Cluster) {
-    let words = announced(cluster);
-    assert!(
-        words.contains("\"MYSET\"") && words.contains("CPUSET[CPU_LIST=0, 1]"),
-        "{words}"
-    );
-    assert!(
-        !words.contains("OTHERS") && !words.contains("phys"),
-        "{words}"
-    );
-}
-
-#[test]
-fn slurmd_reads_the_file_when_it_starts_and_announces_no_names() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("cpusets.conf");
-    fs::write(&file, GOOD).expect("a file");
-    let cluster = cluster(&file);
-    let done = doctor(&cluster);
-    assert!(done.ok() && done.stdout.contains(IN_FORCE), "{done:#?}");
-    assert!(
-        done.stdout.contains("cpuset_best=off cpuset_fail=unbound"),
-        "{done:#?}"
-    );
-    assert!(
-        cluster
-            .slurmd_log()
-            .contains("2 static cpusets of this node, words of 1 partition"),
-        "{}",
-        cluster.slurmd_log()
-    );
-    announces_no_names(&cluster);
-}
-
 const IN_FORCE: &str = "2 static cpusets and the words of 1 partition in force";
 
 fn launch(cluster: &Cluster) {
@@ -146,18 +111,6 @@ fn a_wrong_file_leaves_in_force_what_was_read_before() {
     );
     let done = wait_for_doctor(&cluster, false, "does not exist");
     assert!(done.stdout.contains(IN_FORCE), "{done:#?}");
-}
-
-#[test]
-fn a_file_that_was_never_right_leaves_launches_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("cpusets.conf");
-    fs::write(&file, "name=MYSET\n").expect("a file");
-    let cluster = cluster(&file);
-    let done = doctor(&cluster);
-    let says = "line 1: cpus= is missing, and the line needs it; this node has no static cpusets";
-    assert!(!done.ok() && done.stdout.contains(says), "{done:#?}");
-    assert!(cluster.srun(&["-n1", "true"]).ok());
 }
 
 /// The example on a machine of eight cores, with the set's cores behind all others: Slurm gives those to

@@ -2,9 +2,8 @@
 //! confines nobody, is not free; the kernel's and slurmd's answer is shown, not an own count.
 
 use std::fs;
-use std::path::Path;
 
-use berth_tests::{Cluster, Done, skip};
+use berth_tests::{Cluster, Done, cgroup_cpusets};
 
 fn status(cluster: &Cluster, words: &[&str]) -> Done {
     let berth = berth_tests::command();
@@ -28,19 +27,9 @@ fn cpus_of(done: &Done) -> String {
     done.stdout.lines().next().unwrap_or_default().trim().into()
 }
 
-fn has_cpusets() -> bool {
-    let v2 = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
-    let has = v2.split_whitespace().any(|one| one == "cpuset")
-        || Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists();
-    if !has {
-        skip("there are no cgroups with cpusets");
-    }
-    has
-}
-
 #[test]
 fn cpus_in_a_job_s_cgroup_are_not_free() {
-    if !has_cpusets() || !berth_tests::two_cpus() {
+    if !cgroup_cpusets() || !berth_tests::two_cpus() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

@@ -25,6 +25,7 @@
 //! `tests` and `plugin` are the source tree's folders of these names.
 
 mod case;
+#[path = "../../../../tests/src/facts/text.rs"]
 mod text;
 
 use std::os::unix::fs::symlink;
@@ -49,9 +50,10 @@ fn hold(name: &str) {
 /// The answers of a text that are others, with the files of the text in a folder.
 fn differences(name: &str, text: &str, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for step in text::parse(text) {
+    for step in text::parse(text, &[]) {
         match step {
             Step::Use => {}
+            Step::Setting { kind, text } => panic!("{kind} {text}: no such line"),
             Step::File { name, text } => text::write(&folder.join(name), &text),
             Step::Request(case) => wrong.extend(case.differences(name, folder)),
         }

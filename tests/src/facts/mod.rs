@@ -1,0 +1,167 @@
+//! Facts about clusters: each file has the settings of a cluster, requests, and below each what is seen. A line begins
+//! with a word:
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `# TEXT` | a comment |
+//! | `needs NAME` | what a machine must have for the file: `two-cpus`, `memory-policies`, `cgroup-cpusets`, `open-mpi`, or a Slurm `before-24.11` |
+//! | `let NAME = TEXT` | a text, which `@NAME` stands for below |
+//! | `file NAME` | a file in the folder FOLDER; its lines follow, each behind `\|` |
+//! | `cluster OPTIONS` | a cluster of its own with these options of `ci/cluster up`; below two such lines the facts are about both |
+//! | `notes any` | below it there may be other notes of berth's than those that the facts name, until a line `notes` |
+//! | `use WORDS` | the words before those of each request below, or around them, where a `…` stands; below two such lines each request is made with both |
+//! | `$ WORDS` | a request, in the words of a shell; variables may stand in front |
+//! | `< LINE` | a line of the script for `sbatch`, whose output is then the job's |
+//! | `= TEXT`, or `=> TEXT` behind a request | stdout as a whole, its lines with a blank between them |
+//! | `out TEXT`, `err TEXT` | stdout has this text, stderr has it |
+//! | `line TEXT` | stdout or stderr has a line that is this text |
+//! | `once TEXT`, `no TEXT` | stdout and stderr have this text once, or never |
+//! | `! TEXT` | one of berth's notes on stderr, in their order; there are no others |
+//! | `quiet` | stderr has nothing, but for srun's own lines about waiting |
+//! | `refused TEXT` | the exit code is not 0, nothing is on stdout, and stderr has this text |
+//! | `exit CODE` | the exit code, if it is not 0 |
+//! | `log TEXT`, `no-log TEXT` | the slurmds write one line with this text meanwhile, or none |
+//! | `wait` | the request is made again until it has these answers |
+//!
+//! A `…` in an answer stands for any text. Lines on stdout that begin with `TASK: ` lose that and are in the tasks' order.
+//! `@cpus` behind `srun` shows each task's CPUs as the kernel has them. CLUSTER is the cluster's folder, and TESTS the
+//! folder of the tests. `berth` is the built command, and as a request it has this cluster's state. After its facts a cluster is idle again.
+
+mod case;
+mod outcome;
+mod text;
+
+use std::path::Path;
+use std::process::Command;
+
+use berth_srun::Release;
+use tempfile::TempDir;
+
+use crate::builder::Builder;
+use crate::cluster::Cluster;
+use crate::output::Done;
+use crate::under_test::{cgroup_cpusets, memory_policies, program, skip, two_cpus};
+use case::Case;
+use text::Step;
+
+/// The task's own words on its CPUs, read by the shell itself: a program would be one more thing to trust.
+const CPUS: &str = "let cpus = /bin/sh -c 'while read -r key cpus; do case $key in Cpus_allowed_list:) \
+                    echo \"$SLURM_PROCID: $cpus\";; esac; done < /proc/self/status'";
+
+/// Requests about the same clusters.
+#[derive(Default)]
+struct Facts {
+    clusters: Vec<String>,
+    cases: Vec<Case>,
+}
+
+/// Fails with every answer of a file that is another one.
+///
+/// # Panics
+/// If one is, or if the file cannot be read.
+pub fn hold(file: &Path) {
+    let text =
+        std::fs::read_to_string(file).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let folder = tempfile::tempdir().expect("a folder for the files");
+    let Some(parts) = read(&text, &folder) else {
+        return;
+    };
+    let mut wrong = Vec::new();
+    for part in parts {
+        for options in &part.clusters {
+            let words = shlex::split(options).expect("options of ci/cluster");
+            let cluster = builder(words).up();
+            let found = differences(&part.cases, &cluster);
+            wrong.extend(found.map(|text| format!("{name}:{text} with cluster {options}\n")));
+            clear(&cluster);
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A cluster with these options. An example's own words for berth hold.
+fn builder(options: Vec<String>) -> Builder {
+    let is_example = options.iter().any(|word| word == "--example");
+    let builder = match is_example {
+        true => Builder::default(),
+        false => Builder::default().plugstack(Some("")),
+    };
+    builder.options(options)
+}
+
+/// Ends what a cluster's requests have left, and waits until it is idle: a refusal has drained no node.
+fn clear(cluster: &Cluster) {
+    let jobs = cluster.run("squeue", &["-h", "-o%A"]).expect_ok();
+    for job in jobs.split_whitespace() {
+        cluster.run("scancel", &["--full", job]);
+    }
+    cluster.wait_idle();
+}
+
+fn differences<'a>(cases: &'a [Case], cluster: &'a Cluster) -> impl Iterator<Item = String> + 'a {
+    cases.iter().flat_map(|case| case.differences(cluster))
+}
+
+/// The facts of a text; none where the machine lacks something that they need.
+fn read(text: &str, folder: &TempDir) -> Option<Vec<Facts>> {
+    let tests = env!("CARGO_MANIFEST_DIR");
+    let place = folder.path().display().to_string();
+    let text = text.replace("FOLDER", &place).replace("TESTS", tests);
+    let mut parts: Vec<Facts> = Vec::new();
+    let mut notes_are_open = false;
+    for step in text::parse(&format!("{CPUS}\n{text}"), &["needs", "cluster", "notes"]) {
+        match step {
+            Step::Use => {}
+            Step::File { name, text } => text::write(&folder.path().join(name), &text),
+            Step::Setting { kind, text } if kind == "needs" => {
+                if !has(&text) {
+                    return None;
+                }
+            }
+            Step::Setting { kind, text } if kind == "notes" => notes_are_open = text == "any",
+            Step::Setting { text, .. } => {
+                if parts.last().is_none_or(|part| !part.cases.is_empty()) {
+                    parts.push(Facts::default());
+                }
+                let part = parts.last_mut().expect("one was added");
+                part.clusters.push(text);
+            }
+            Step::Request(mut case) => {
+                if notes_are_open {
+                    case.answer("notes", "any");
+                }
+                let part = parts
+                    .last_mut()
+                    .expect("a cluster before the first request");
+                part.cases.push(case);
+            }
+        }
+    }
+    Some(parts)
+}
+
+/// Whether a file's facts can be looked at here; if not, the calling test is said to be skipped.
+fn has(name: &str) -> bool {
+    match name {
+        "two-cpus" => two_cpus(),
+        "memory-policies" => memory_policies(),
+        "cgroup-cpusets" => cgroup_cpusets(),
+        "open-mpi" => program("mpirun", "Open MPI's mpirun (openmpi-bin)"),
+        _ if name.starts_with("before-") => is_before(&name["before-".len()..]),
+        _ => panic!("needs {name}: this is not known"),
+    }
+}
+
+/// Whether this machine's Slurm is an earlier release; if not, the calling test is said to be skipped.
+fn is_before(release: &str) -> bool {
+    let output = Command::new("slurmctld").arg("-V").output();
+    let said = Done::from(output.expect("slurmctld can be run")).expect_ok();
+    let version = said.split_whitespace().last().unwrap_or_default();
+    let parsed = |text: &str| text.parse::<Release>().expect("a release of Slurm");
+    let is_before = parsed(version) < parsed(release);
+    if !is_before {
+        skip(&format!("needs a Slurm before {release}"));
+    }
+    is_before
+}

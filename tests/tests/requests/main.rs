@@ -1,0 +1,67 @@
+//! Facts about requests to real clusters: each file beside this one has a cluster's settings, requests, and what is seen
+//! of them. `tests/src/facts/mod.rs` says how the lines begin; a new file needs its name here.
+
+use std::path::Path;
+
+use berth_tests::facts::hold;
+
+/// The folder of the files.
+fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requests"))
+}
+
+/// One test for each file.
+macro_rules! files {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                hold(&folder().join(concat!(stringify!($name), ".txt")));
+            }
+        )*
+
+        #[test]
+        fn every_file_is_a_test() {
+            let mut names = vec![$(concat!(stringify!($name), ".txt")),*];
+            let files = std::fs::read_dir(folder()).expect("the folder").flatten();
+            let found = files.map(|file| file.file_name().to_string_lossy().into_owned());
+            let mut found: Vec<_> = found.filter(|name| name.ends_with(".txt")).collect();
+            found.sort();
+            names.sort_unstable();
+            assert_eq!(found, names);
+        }
+    };
+}
+
+files! {
+    binding
+    binding_auto
+    binding_beside
+    binding_mpirun
+    binding_shared
+    binding_submit
+    binding_told
+    compat
+    core_kind
+    cpuset
+    cpuset_memory
+    cpuset_partition
+    cpuset_radius
+    cpuset_site
+    cpuset_unbound
+    doctor
+    interactive
+    mapping
+    memory
+    memory_nodes
+    near
+    near_gres
+    near_variables
+    nested
+    pools
+    pools_file
+    pools_wait
+    rank
+    refused_lists
+    reserved
+}
