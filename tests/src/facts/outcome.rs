@@ -164,7 +164,7 @@ mod tests {
         ("exit", "0", &["1"]),
         ("log", "one", &["two", "none", "line"]),
         ("no-log", "none", &["line", "one"]),
-        ("!", "a", &["b", "c"]),
+        ("!", "note: a", &["note: b", "note: c"]),
         ("quiet", "", &[]),
         ("refused", "why", &["why not"]),
     ];
