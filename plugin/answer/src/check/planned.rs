@@ -124,6 +124,10 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
 /// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let place = case.around.place.as_ref();
+    // How many CPUs the job has then is slurmctld's answer, which no plan has.
+    if case.has_one_of(&["cpus-per-gpu"]) {
+        return Vec::new();
+    }
     let requested = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
     let Some((args, on)) = requested else {
         return Vec::new();

@@ -101,6 +101,19 @@ impl TunedLine {
         self.options.iter().any(|one| one.name == name)
     }
 
+    /// `-c`, if it is a number.
+    pub(super) fn cpus_per_task(&self) -> Option<u32> {
+        self.value("cpus-per-task")?.parse().ok()
+    }
+
+    /// The hardware threads of a core that it uses at most, if it says so.
+    pub(super) fn threads_per_core(&self) -> Option<u32> {
+        match self.value("threads-per-core") {
+            Some(most) => most.parse().ok(),
+            None => (self.value("hint") == Some("nomultithread")).then_some(1),
+        }
+    }
+
     /// This line with other options in place of its own.
     ///
     /// # Errors

@@ -62,6 +62,8 @@ pub struct Candidates {
     /// Each line that differs from the others.
     pub all: Vec<Candidate>,
     pub(crate) goal: Goal,
+    /// The CPUs that the line requests for each task, if it does.
+    each: Option<u32>,
     /// Options that say where the lines run.
     pub(crate) place: Vec<String>,
 }
@@ -84,6 +86,7 @@ pub fn candidates(request: &Request<'_>, world: &dyn World) -> Result<Candidates
     let mut found = Candidates {
         all: Vec::new(),
         goal: request.goal,
+        each: today.cpus_per_task(),
         place: request.place.clone(),
     };
     let mut planner = figures::Planner {
@@ -123,13 +126,15 @@ impl Candidates {
         (0..self.all.len()).filter(can_run)
     }
 
-    /// The positions by the figures of their plans, the best first.
+    /// The positions by the figures of their plans, the best first. Lines that give a task fewer CPUs than it requests come
+    /// behind all that do not.
     pub(crate) fn by_figures(&self) -> Vec<usize> {
         let mut all: Vec<_> = (0..self.all.len()).collect();
         all.sort_by_key(|at| {
             let one = &self.all[*at];
             let order = one.figures.as_ref().map(|figures| {
                 (
+                    self.each > Some(figures.cpus_per_task.least),
                     self.goal.order(figures, one.line.contains("--near=")),
                     one.line.len(),
                 )

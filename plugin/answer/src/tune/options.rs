@@ -11,7 +11,7 @@ use super::line::TunedLine;
 pub(super) struct About {
     /// `-c`, if it is given.
     each: Option<u32>,
-    /// The hardware threads of a core.
+    /// The hardware threads of a core that tasks use.
     threads: u32,
     /// The machine's own levels for `--map-by`.
     levels: Vec<ObjectKind>,
@@ -38,10 +38,8 @@ impl About {
             false => on.shape().threads.max(1),
         };
         Self {
-            each: today
-                .value("cpus-per-task")
-                .and_then(|each| each.parse().ok()),
-            threads: per_core,
+            each: today.cpus_per_task(),
+            threads: today.threads_per_core().unwrap_or(per_core).min(per_core),
             levels,
             order: today.value("distribution").map(String::from),
             has_threads: today.has("hint") || today.has("threads-per-core"),
@@ -132,6 +130,12 @@ mod tests {
         ] {
             assert!(all.iter().any(|known| known == one), "{one}: {all:?}");
         }
+        let one_thread = About {
+            threads: 1,
+            has_threads: true,
+            ..about.clone()
+        };
+        assert!(options(&one_thread).contains(&"--map-by=numa:pe=3".into()));
         let given = About {
             order: Some("plane=4".into()),
             has_threads: true,

@@ -14,6 +14,9 @@ const PLACES: &[&str] = &[
     "KMP_AFFINITY",
 ];
 
+/// Options that count a task's CPUs in place of `-c`, which Slurm refuses beside them.
+const OTHER_COUNTS: [&str; 2] = ["cpus-per-gpu", "tres-per-task"];
+
 /// The number of threads. The outer `None` means that no variable gives it, the inner one that its value
 /// is no plain number.
 pub(in crate::check) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
@@ -42,7 +45,7 @@ pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     let threads = threads(case)??;
     let is_given = case.has_one_of(&["cpus-per-task"]);
-    let by_devices = case.has_one_of(&["cpus-per-gpu"]);
+    let by_devices = case.has_one_of(&OTHER_COUNTS);
     let cpus = match fewest_in_a_mask(case) {
         Some(listed) => listed,
         None if case.is_list() || by_devices => return None,
@@ -75,8 +78,8 @@ pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
 
 /// On a whole node, tasks without `-c` have what the level gives, which only a plan knows.
 fn is_level_of_whole_node(case: &Case<'_>) -> bool {
-    let counts = ["cpus-per-task", "cpus-per-gpu"];
-    case.is_whole() && !case.is_list() && !case.has_one_of(&counts)
+    let is_counted = case.has_one_of(&["cpus-per-task"]) || case.has_one_of(&OTHER_COUNTS);
+    case.is_whole() && !case.is_list() && !is_counted
 }
 
 /// Whether other options may give a task more CPUs than its `-c`.
@@ -93,8 +96,10 @@ pub(in crate::check) fn threads_of_level(case: &Case<'_>) -> Option<u32> {
     (threads > 1 && is_level_of_whole_node(case) && !is_unsure(case)).then_some(threads)
 }
 
-/// `-c` where it stands: on the step, else on the job, which must have the CPUs first.
+/// `-c` where it stands: on the step, else on the job, which must have the CPUs first. Where only the job knows the number
+/// of tasks, the step may have no room for more.
 pub(in crate::check) fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Repair> {
+    case.tasks()?;
     let option = [format!("-c{threads}")];
     let of_step = case.set(&option)?;
     let Some(job) = &case.script.job else {

@@ -81,11 +81,12 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
         return Some(finding.or(case.set(&[format!("-N{tasks}")])));
     }
     let each = number("ntasks-per-node")?;
-    (nodes.checked_mul(each) != Some(tasks)).then(|| {
+    // Beside -n it is a limit.
+    (nodes.checked_mul(each).is_some_and(|most| most < tasks)).then(|| {
         let finding = case.warning(
             "tasks-and-nodes",
             format!("-n {tasks} with -N {nodes} and --ntasks-per-node={each}"),
-            "the numbers contradict each other: -n counts the tasks of all nodes together",
+            "so many tasks do not fit: -n counts the tasks of all nodes together, and --ntasks-per-node limits those of each",
         );
         let even = || case.set(&[format!("--ntasks-per-node={}", tasks / nodes)]);
         let even = (tasks % nodes == 0).then(even).flatten();
