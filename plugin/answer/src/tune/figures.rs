@@ -92,35 +92,38 @@ impl Figures {
 pub enum Goal {
     /// One process per task; neighbouring tasks talk to each other
     #[display(
-        "shared cores, tasks over several NUMA nodes, over several L3 caches, tasks on one NUMA node"
+        "shared cores, tasks with less than -c, over several NUMA nodes, over several L3 caches, on one NUMA node"
     )]
     Mpi,
     /// Threads in each task, which share its caches and memory
     #[display(
-        "shared cores, tasks over several NUMA nodes, idle cores, tasks over several L3 caches"
+        "shared cores, tasks with less than -c, over several NUMA nodes, idle cores, tasks over several L3 caches"
     )]
     Openmp,
     /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
     #[display("tasks over several NUMA nodes, far CPUs, tasks on one NUMA node, on one L3 cache")]
     Memory,
     /// Tasks with a GPU: their cores are next to it
-    #[display("lines without --near, shared cores, tasks over several NUMA nodes, idle cores")]
+    #[display(
+        "lines without --near, shared cores, tasks with less than -c, over several NUMA nodes, idle cores"
+    )]
     Gpu,
 }
 
 impl Goal {
     /// The figures that count, the most important first; a smaller one is better.
-    pub(super) fn order(self, figures: &Figures, is_near: bool) -> Vec<u32> {
+    pub(super) fn order(self, figures: &Figures, is_near: bool, is_short: bool) -> Vec<u32> {
         let all = &figures.quality;
         let l3 = all.tasks_per_l3.map_or(0, |range| range.most);
         let numa = all.tasks_per_numa.most;
         let [shared, idle, apart] = [all.shared_cores, all.idle_cores, all.neighbours_apart];
         let (span_numa, span_l3) = (all.span_numa, all.span_l3);
+        let short = u32::from(is_short);
         match self {
-            Self::Mpi => vec![shared, span_numa, span_l3, numa, apart, idle],
-            Self::Openmp => vec![shared, span_numa, idle, span_l3, numa, apart],
+            Self::Mpi => vec![shared, short, span_numa, span_l3, numa, apart, idle],
+            Self::Openmp => vec![shared, short, span_numa, idle, span_l3, numa, apart],
             Self::Memory => vec![span_numa, all.far_cpus, numa, l3, shared, idle, apart],
-            Self::Gpu => vec![u32::from(!is_near), shared, span_numa, idle, apart],
+            Self::Gpu => vec![u32::from(!is_near), shared, short, span_numa, idle, apart],
         }
     }
 }

@@ -126,18 +126,15 @@ impl Candidates {
         (0..self.all.len()).filter(can_run)
     }
 
-    /// The positions by the figures of their plans, the best first. Lines that give a task fewer CPUs than it requests come
-    /// behind all that do not.
+    /// The positions by the figures of their plans, the best first.
     pub(crate) fn by_figures(&self) -> Vec<usize> {
         let mut all: Vec<_> = (0..self.all.len()).collect();
         all.sort_by_key(|at| {
             let one = &self.all[*at];
             let order = one.figures.as_ref().map(|figures| {
-                (
-                    self.each > Some(figures.cpus_per_task.least),
-                    self.goal.order(figures, one.line.contains("--near=")),
-                    one.line.len(),
-                )
+                let is_near = one.line.contains("--near=");
+                let is_short = self.each > Some(figures.cpus_per_task.least);
+                (self.goal.order(figures, is_near, is_short), one.line.len())
             });
             (one.refused.is_some(), order.is_none(), order)
         });
