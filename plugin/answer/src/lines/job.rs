@@ -9,7 +9,7 @@ use berth_srun::line::{self, LineOption, Trouble};
 use berth_srun::options::{Command as Program, Lookup, long, nearest, variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, own_values, refused_script};
-use berth_srun::{Line, Release};
+use berth_srun::{Line, Refused, Release};
 
 use crate::args::is_plans_own;
 use crate::lines::NoAnswer;
@@ -130,7 +130,7 @@ pub(crate) fn read(
         return Err(failed(&why));
     }
     Ok(JobLine {
-        selection: selection_of(&line, program, release)?,
+        selection: of_job(selection_of(&line, program, release)?, program, release)?,
         options: line.options,
         foreign: others,
         program,
@@ -148,12 +148,29 @@ pub(crate) fn selection_of(
     release: Release,
 ) -> Result<Selection, NoAnswer> {
     let found = selection::read(line, release);
-    let name = program.name();
-    let found = found.map_err(|why| NoAnswer::Usage(format!("{name} refuses the line: {why}")))?;
+    let found = found.map_err(|why| refused(program, &why))?;
     match found.unmodelled.as_slice() {
         [] => Ok(found),
         options => Err(NoAnswer::NotModelled(options.join(", "))),
     }
+}
+
+/// What a line asks of slurmctld for a job.
+///
+/// # Errors
+/// [`NoAnswer`], by the command that refuses it.
+pub(crate) fn of_job(
+    selection: Selection,
+    program: Program,
+    release: Release,
+) -> Result<Selection, NoAnswer> {
+    selection
+        .of_job(release)
+        .map_err(|why| refused(program, &why))
+}
+
+fn refused(program: Program, why: &Refused) -> NoAnswer {
+    NoAnswer::Usage(format!("{} refuses the line: {why}", program.name()))
 }
 
 /// The name of a script that stands on the line itself.

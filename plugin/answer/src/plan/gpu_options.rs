@@ -4,6 +4,8 @@
 use berth_placement::request::gres_bind::{GpuBind, Reading, gpu_bind};
 use berth_placement::request::gres_closest::GpuTasks;
 use berth_placement::{CpuSet, Gres, Mode, Node, counted};
+use berth_srun::reading::gpu_counts::GpuCounts;
+use berth_srun::reading::per_task;
 use berth_srun::{LineOption, Release};
 
 use super::controller::uses_controller;
@@ -189,29 +191,60 @@ fn on_fullest_node(of: Answered<'_>, options: &Options) -> Option<(Option<u32>, 
     Some((count, places(on).len() as u32))
 }
 
-/// Why slurmctld refuses the job: each of its nodes would have more GPUs than a node has.
+/// Why the job does not start: a node would have more GPUs than it has.
 pub(super) fn refused(of: Answered<'_>) -> Option<String> {
     let (args, options) = (of.args, Options::of(of.args));
     let (count, has) = on_fullest_node(of, &options)?;
     let count = count?;
-    (has > 0 && count > has && options.is_of_node(args)).then(|| {
-        format!(
-            "slurmctld refuses the job: \"Requested node configuration is not available\"; {}: {} on a node that \
-             has {has}",
-            options.shown(),
-            counted(count, "GPU")
-        )
+    if has == 0 || count <= has {
+        return None;
+    }
+    let found = format!(
+        "{}: {} on a node that has {has}",
+        options.shown(),
+        counted(count, "GPU")
+    );
+    Some(match options.is_of_node(args) {
+        true => format!(
+            "slurmctld refuses the job: \"Requested node configuration is not available\"; {found}"
+        ),
+        false => format!(
+            "the job waits for more nodes; {found}; plan on several with -N {}",
+            count.div_ceil(has)
+        ),
     })
 }
 
 /// What a plan does not have of the options.
 pub(super) fn notes(of: Answered<'_>) -> Vec<String> {
-    let without = Options::named(of.args, FOR_GPUS);
+    let mut without = Options::named(of.args, FOR_GPUS);
+    let release = of.args.srun.release;
+    // The plan has these CPUs.
+    without
+        .0
+        .retain(|(name, list)| *name != "tres-per-task" || !per_task::has_only_cpus(list, release));
     let without = (!without.0.is_empty()).then(|| {
         let shown = without.shown();
         format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
     });
-    note(of).into_iter().chain(without).collect()
+    let notes = note(of).into_iter().chain(without);
+    notes.chain(fewer_tasks(of)).collect()
+}
+
+/// srun makes a job for the tasks that its GPUs imply, and starts one task on each node: it does not look at what
+/// `_test_gres_cnt` has counted (`_set_ntasks`).
+fn fewer_tasks(of: Answered<'_>) -> Option<String> {
+    let (args, step) = (of.args, of.step);
+    let is_own = uses_controller(args) && args.job.is_none() && args.context.job.is_none();
+    let implied = GpuCounts::of(args.srun.options()).tasks()?;
+    let fewer = is_own && args.srun.ntasks.is_none() && step.tasks < implied;
+    fewer.then(|| {
+        format!(
+            "the job is one for {}, as its GPUs imply, and srun without -n starts {}; add -n{implied}",
+            counted(implied, "task"),
+            step.tasks
+        )
+    })
 }
 
 /// Why a list of CPUs that names others than those of the plan may be right: slurmctld chooses cores next to GPUs.
@@ -250,10 +283,6 @@ fn note(of: Answered<'_>) -> Option<String> {
         ),
         None => format!(
             "{shown}: slurmctld chooses how many GPUs each node gives, so the plan does not show them{cores}"
-        ),
-        Some(count) if count > has => format!(
-            "{shown}: {} on a node that has {has}; the job waits for more nodes",
-            counted(count, "GPU")
         ),
         _ if gpu_bind(&options.bind(release), reading(release)).is_none() => {
             format!(

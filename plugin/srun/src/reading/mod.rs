@@ -2,6 +2,8 @@
 //! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`SrunRequest`], or the
 //! reason why srun refuses the line.
 
+pub mod gpu_counts;
+pub mod per_task;
 pub mod selection;
 mod state;
 #[cfg(test)]

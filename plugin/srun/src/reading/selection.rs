@@ -8,6 +8,7 @@ use berth_placement::controller::select::{Client, LineOptions, Memory, Sharing};
 use crate::line::Line;
 use crate::number;
 use crate::options::{Command, Effect, effect};
+use crate::reading::gpu_counts::GpuCounts;
 use crate::reading::state::{State, count, from_state, is_off, names};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
@@ -37,6 +38,19 @@ pub struct Selection {
     pub partition: Option<String>,
     /// Options, as `--relative`, that would change the answer and that the model does not have.
     pub unmodelled: Vec<String>,
+    /// Its GPUs.
+    pub gpus: GpuCounts,
+}
+
+impl Selection {
+    /// A job's line: its GPUs may imply tasks and nodes.
+    ///
+    /// # Errors
+    /// What its command refuses for a job.
+    pub fn of_job(mut self, release: Release) -> Result<Self, Refused> {
+        self.gpus.take(&mut self.options, release)?;
+        Ok(self)
+    }
 }
 
 /// The model's name of a command.
@@ -64,7 +78,10 @@ pub fn client(command: Command) -> Client {
 /// A value that the command refuses, or two options that it does not take together.
 pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
     let mut state = State::new(release);
-    let mut found = Selection::default();
+    let mut found = Selection {
+        gpus: GpuCounts::of(&line.options),
+        ..Selection::default()
+    };
     if line.more {
         found.unmodelled.push("several components (:)".into());
     }

@@ -27,7 +27,7 @@ pub(super) struct State {
     pub hint: Option<String>,
     /// Whether the hint counts.
     pub hinted: bool,
-    set: Vec<(String, Source)>,
+    set: Vec<(String, Source, String)>,
 }
 
 impl Deref for State {
@@ -66,8 +66,14 @@ impl State {
 
     /// Where an option was set last, if it was.
     pub(super) fn source(&self, name: &str) -> Option<Source> {
-        let found = self.set.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, source)| *source)
+        let found = self.set.iter().rev().find(|(known, ..)| known == name);
+        found.map(|(_, source, _)| *source)
+    }
+
+    /// The text of an option that was set, as it was given last.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let found = self.set.iter().rev().find(|(known, ..)| known == name);
+        found.map(|(.., text)| text.as_str())
     }
 
     pub(super) fn on_line(&self, name: &str) -> bool {
@@ -82,7 +88,7 @@ impl State {
 
     /// Forgets that an option was set.
     pub(super) fn reset(&mut self, name: &str) {
-        self.set.retain(|(known, _)| known != name);
+        self.set.retain(|(known, ..)| known != name);
     }
 
     pub(super) fn set(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
@@ -95,7 +101,9 @@ impl State {
         }
         self.counts(setting)?;
         self.words(setting)?;
-        self.set.push((setting.name.into(), setting.source));
+        let text = setting.value.unwrap_or_default();
+        self.set
+            .push((setting.name.into(), setting.source, text.into()));
         Ok(())
     }
 

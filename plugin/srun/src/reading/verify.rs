@@ -7,12 +7,12 @@ use berth_placement::sets::text::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
 use crate::reading::state::{State, from_state};
-use crate::reading::{LevelFrom, Refused, Source, SrunRequest};
+use crate::reading::{LevelFrom, Refused, Source, SrunRequest, per_task};
 use crate::release::Release;
 use crate::spelling::{LevelBits, TypedBind, hints};
 
 /// Pairs of options of which srun takes only one, with the first release line that has the rule.
-const NOT_BOTH: [(&str, &str, Release); 11] = [
+const NOT_BOTH: [(&str, &str, Release); 12] = [
     ("core-spec", "thread-spec", Release::V22_05),
     ("mem", "mem-per-cpu", Release::V22_05),
     ("mem", "mem-per-gpu", Release::V22_05),
@@ -24,6 +24,7 @@ const NOT_BOTH: [(&str, &str, Release); 11] = [
     ("relative", "exclude", Release::V22_05),
     ("relative", "nodelist", Release::V22_05),
     ("no-allocate", "relative", Release::V22_05),
+    ("cpus-per-task", "cpus-per-gpu", Release::V23_11),
 ];
 
 /// Refuses options that srun does not take beside each other.
@@ -47,6 +48,7 @@ fn not_together(state: &State) -> Result<(), Refused> {
 /// Checks options beside each other, and derives the level and the shape of the node.
 pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
     not_together(state)?;
+    per_task::take(state)?;
     threads_per_core(state)?;
     if let Some(text) = state.bind_text.clone() {
         take_bind(state, &text)?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use berth_placement::controller::select::{self, Client, Cluster, JobGrant, StepGrant, StepNode};
 use berth_placement::{Node, counted};
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
+use berth_srun::reading::per_task;
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::cpuset::is_part_of_job;
 use berth_srun::{Line, LineOption, Release};
@@ -66,7 +67,16 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
         return nodes::in_own_job(args, on, &selection, job);
     }
     let outer = args.job_line().transpose()?;
-    let of_job = outer.as_ref().map_or(&selection, |outer| &outer.selection);
+    let own = match &outer {
+        Some(_) => None,
+        None => Some(job::of_job(
+            selection.clone(),
+            Program::Srun,
+            args.srun.release,
+        )?),
+    };
+    let of_outer = outer.as_ref().map(|outer| &outer.selection);
+    let of_job = of_outer.or(own.as_ref()).unwrap_or(&selection);
     let model = cluster::model(args, on, of_job)?;
     let nodes = model.cluster.nodes.len() as u32;
     let tasks = args.srun.tasks();
@@ -74,7 +84,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
         return Err(NoAnswer::Refused(why));
     }
     let answer = match &outer {
-        None => started(&model.cluster, &selection),
+        None => started(&model.cluster, of_job, &selection),
         Some(outer) => inside_job(&model.cluster, outer, &selection, &args.hidden),
     };
     match answer {
@@ -93,8 +103,8 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
             })
         }
         Err(NoAnswer::Refused(why)) if model.is_assumed && outer.is_none() => {
-            let starts = |cluster: &Cluster| started(cluster, &selection).is_ok();
-            Err(too_small(on, &selection, &model.cluster, &why, starts))
+            let starts = |cluster: &Cluster| started(cluster, of_job, &selection).is_ok();
+            Err(too_small(on, of_job, &model.cluster, &why, starts))
         }
         Err(why) => Err(why),
     }
@@ -139,7 +149,15 @@ pub(crate) fn passed_by_variables(
     let is_passed =
         move |one: &LineOption| one.name != THREADS && !(one.name == "hint" && is_dropped);
     let threads = threads.map(|threads| LineOption::typed(THREADS, Some(threads.to_string())));
-    let all = given.into_iter().filter(is_passed).chain(threads);
+    // A job's command sets the variable of -c for the CPUs of this list too.
+    let list = given.iter().rfind(|one| one.name == "tres-per-task");
+    let cpus = list.and_then(|list| per_task::cpus(list.value.as_deref()?, release));
+    let cpus = cpus.map(|cpus| LineOption::typed("cpus-per-task", Some(cpus.to_string())));
+    let all = given
+        .into_iter()
+        .filter(is_passed)
+        .chain(threads)
+        .chain(cpus);
     all.filter_map(move |one| {
         Some(LineOption {
             variable: Some(passed_by(&one.name, release)?.into()),
@@ -162,8 +180,12 @@ pub(crate) fn job_refused(args: &Question, on: &Node) -> Option<String> {
 }
 
 /// A job that would start on idle nodes, with its own step.
-fn started(cluster: &Cluster, selection: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = words::job(Client::Srun, cluster, &selection.options)?;
+fn started(
+    cluster: &Cluster,
+    of_job: &Selection,
+    selection: &Selection,
+) -> Result<(JobGrant, StepGrant), NoAnswer> {
+    let job = words::job(Client::Srun, cluster, &of_job.options)?;
     let step = of_step(select::own_step(cluster, &selection.options, &job))?;
     Ok((job, step))
 }
