@@ -3,7 +3,7 @@
 
 use berth_placement::request::cpu_bind::Mode;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::{CpuBind, Level, Node};
+use berth_placement::{CpuBind, Level, Node, counted};
 use berth_srun::reading::LevelFrom;
 use berth_srun::reading::selection::chooses_nodes;
 use berth_srun::{LineOption, Own};
@@ -43,6 +43,7 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
     notes.extend(of_foreign_options(args));
     notes.extend(of_nodes(args));
     notes.extend(gpu_options::notes(of));
+    notes.extend(dropped_per_node(of));
     notes.extend(numbering_note(args, on));
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
@@ -60,6 +61,25 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
         }
     }
     notes
+}
+
+/// A `--ntasks-per-node` of a step that has more tasks from its job: srun drops it (`_opt_verify`, `is_step`).
+fn dropped_per_node(of: Answered<'_>) -> Option<String> {
+    let (args, step) = (of.args, of.step);
+    let is_inside = args.job.is_some() || args.context.job.is_some();
+    let mut typed = args.srun.options().iter().rev();
+    let typed = typed.find(|one| one.name == "ntasks-per-node" && one.variable.is_none())?;
+    let each: u32 = typed.value.as_deref()?.parse().ok()?;
+    let (tasks, nodes) = (step.tasks, step.node_count());
+    let fitting = each.saturating_mul(nodes);
+    (is_inside && step.job.is_none() && tasks > fitting).then(|| {
+        format!(
+            "srun ignores --ntasks-per-node={each}: the step has {tasks} tasks on at most {}; write -N{nodes} beside \
+             it for {}",
+            counted(nodes, "node"),
+            counted(fitting, "task")
+        )
+    })
 }
 
 /// One note for all of a request and of the job around it, and one if their plugin binds tasks.

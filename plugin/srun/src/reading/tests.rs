@@ -17,7 +17,7 @@ fn variables_give_way_to_options() {
     let bind = with(&[("cpu-bind", "cores")], &hint);
     assert_eq!(
         (bind.cpu_bind.to_string(), bind.notes.len()),
-        ("cores".into(), 0)
+        ("cores".into(), 1)
     );
     let bind = with(&hint, &[("cpu-bind", "cores")]);
     assert_eq!(bind.cpu_bind.to_string(), "threads,one_thread");
@@ -36,7 +36,7 @@ proptest::proptest! {
     #[test]
     fn any_value_is_read(name in "[a-z-]{1,12}", value in "[ -~é]{0,40}", at in 0..40_usize) {
         let names = ["ntasks", "nodes", "cpu-bind", "mem-bind", "distribution", "extra-node-info",
-            "hint", "nodelist", "exclusive", "cpus-per-task"];
+            "hint", "nodelist", "exclusive", "cpus-per-task", "tres-per-task"];
         let name = names.get(at).copied().unwrap_or(&name);
         for release in Release::ALL {
             if let Err(why) = read([Setting::new(name, Some(&value))], release) {

@@ -196,11 +196,14 @@ fn apply_hint(state: &mut State) -> Result<(), Refused> {
         return Ok(());
     };
     if let Some(other) = in_its_way(state) {
-        if state.on_line("hint") {
-            state.notes.push(format!(
-                "srun ignores --hint beside {other}; leave out one of the two"
-            ));
-        }
+        let by_typed = other == "--cpu-bind" && state.on_line("cpu-bind");
+        let ignored = match state.on_line("hint") {
+            true => Some("--hint".into()),
+            false => by_typed.then(|| format!("SLURM_HINT={hint}, as a job's --hint sets it,")),
+        };
+        state.notes.extend(ignored.map(|ignored| {
+            format!("srun ignores {ignored} beside {other}; leave out one of the two")
+        }));
         return Ok(());
     }
     if state.on_line("hint") {
