@@ -2,7 +2,7 @@
 //! the new plan differs in the way that is said.
 
 use berth_placement::request::distribution::AcrossHosts;
-use berth_placement::{CpuSet, Level, Node, Order, Request, Rule, TaskPlan};
+use berth_placement::{CpuSet, Level, Node, Order, Request, Rule, TaskPlan, either};
 use berth_srun::options::{Choice, Own};
 use derive_more::Display;
 use serde::Serialize;
@@ -97,9 +97,17 @@ pub(crate) fn shared(of: Answered<'_>) -> Option<String> {
     }
     let mut cures = changes(of).into_iter();
     let cure = cures.find(|one| one.effect == Effect::OwnCpus)?;
+    let sharing = now.plans.iter().filter(|one| !has_own_cpus(one));
+    let most = sharing.max_by_key(|one| one.plan.tasks.len())?;
+    let tasks = most.plan.tasks.len();
+    let here = either(&now.node_count(), "", " on a node");
+    let needed = tasks as u64 * u64::from(most.request.cpus_per_task);
+    let although = match needed <= u64::from(most.plan.decision.owned.threads) {
+        true => ", although there are enough for each",
+        false => "",
+    };
     Some(format!(
-        "{} tasks share CPUs of the step, although there are enough for each; {cure}",
-        now.tasks
+        "{tasks} tasks{here} share CPUs of the step{although}; {cure}"
     ))
 }
 
@@ -291,15 +299,18 @@ fn threads_of_cores<'a>(
 
 /// Whether no two tasks of a node share a CPU.
 fn is_disjoint(step: &PlannedStep) -> bool {
-    step.plans.iter().all(|one| {
-        let mut seen = CpuSet::new();
-        one.plan.is_bound()
-            && one.plan.tasks.iter().all(|task| {
-                let is_new = !seen.intersects(&task.cpus);
-                task.cpus.iter().for_each(|cpu| seen.insert(cpu));
-                is_new
-            })
-    })
+    step.plans.iter().all(has_own_cpus)
+}
+
+/// Whether no two tasks of this node share a CPU.
+fn has_own_cpus(one: &Planned) -> bool {
+    let mut seen = CpuSet::new();
+    one.plan.is_bound()
+        && one.plan.tasks.iter().all(|task| {
+            let is_new = !seen.intersects(&task.cpus);
+            task.cpus.iter().for_each(|cpu| seen.insert(cpu));
+            is_new
+        })
 }
 
 /// How many pairs of neighbouring tasks of a node have a socket in common, over all nodes.

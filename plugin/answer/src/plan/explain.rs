@@ -111,7 +111,7 @@ fn task_line(request: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: 
     if let Some(entry) = entry(request, id) {
         text += &format!("; {entry}");
     }
-    text += &other_count(plan, task.cpus.count());
+    text += &other_count(request, plan, task.cpus.count());
     let shared: Vec<_> = plan.tasks[..id]
         .iter()
         .enumerate()
@@ -130,8 +130,8 @@ fn task_line(request: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: 
 }
 
 /// Why a task has more or fewer CPUs than it requests, by a level.
-fn other_count(plan: &Plan, has: usize) -> String {
-    let requested = plan.decision.cpus_per_task as usize;
+fn other_count(request: &Request, plan: &Plan, has: usize) -> String {
+    let requested = request.cpus_per_task as usize;
     let Rule::Level { level, .. } = plan.decision.rule else {
         return String::new();
     };

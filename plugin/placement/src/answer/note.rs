@@ -16,11 +16,13 @@ use crate::sets::text::{counted, either};
 pub enum Note {
     /// The step has fewer CPUs than tasks × `-c`.
     #[display(
-        "{} {} {requested} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer tasks \
+        "{} {} {requested} CPUs{}, but this step owns {own} on this node; {} {given}{}; use fewer tasks \
          or a smaller -c",
         counted(*tasks, "task"),
         either(tasks, "requests", "request"),
-        either(tasks, "", " each")
+        either(tasks, "", " each"),
+        if *is_widened { "that is" } else { "each task gets" },
+        if *is_widened { " for each" } else { "" }
     )]
     CpusPerTaskShrunk {
         /// CPUs that each task requests.
@@ -31,6 +33,8 @@ pub enum Note {
         tasks: u32,
         /// CPUs of the step.
         own: u32,
+        /// Whether tasks have whole cores, and so more CPUs than `given`.
+        is_widened: bool,
     },
     /// A limit on the number of tasks cannot hold for all of them.
     #[display(

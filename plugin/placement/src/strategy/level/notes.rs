@@ -48,6 +48,7 @@ fn shrunk(here: &Situation<'_>, placed: &Placed, walk: &Walk, tasks: &[TaskPlan]
         given: walk.cpus_per_task,
         tasks: walk.tasks,
         own: here.owned.count,
+        is_widened: walk.level == Level::Cores && counts().any(|count| count > walk.cpus_per_task),
     })
 }
 
@@ -124,6 +125,7 @@ pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
             given: own,
             tasks: request.tasks,
             own,
+            is_widened: false,
         });
     }
     let crowded = own < request.tasks && !request.overcommit && here.has(Fix::SayShared);
