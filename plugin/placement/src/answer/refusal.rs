@@ -242,7 +242,10 @@ fn part_of_host(own: &CpuSet, narrowed: Option<Narrowed>) -> String {
         Some(Narrowed::Reserved) => format!(
             ", and this site keeps some of them free (reserved), so this step has CPUs {own};"
         ),
-        None => format!("; this step owns only CPUs {own} on this node; add --exclusive, or"),
+        None => format!(
+            "; this step owns only CPUs {own} on this node; use a job with whole nodes \
+                       (sbatch --exclusive), or"
+        ),
     }
 }
 

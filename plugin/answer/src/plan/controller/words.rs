@@ -22,20 +22,20 @@ pub(super) fn job(
             "the job waits: slurmctld takes it, but finds no room for it on idle nodes (Resources)"
                 .into(),
         ),
-        JobAnswer::Waits(Wait::PartitionConfig) => NoAnswer::Refused(
-            "the job never starts: it asks for more than the nodes have (PartitionConfig); ask for \
-             less, or for more nodes"
-                .into(),
-        ),
+        JobAnswer::Waits(Wait::PartitionConfig) => NoAnswer::Refused(format!(
+            "the job never starts: it asks for more than the nodes have (PartitionConfig); ask for less{}",
+            match options.tasks.unwrap_or(1) {
+                1 => "",
+                _ => ", or for more nodes",
+            }
+        )),
         JobAnswer::NotModelled(gap) => NoAnswer::NotModelled(self::gap(gap).into()),
         JobAnswer::Refused(why) => match why {
             JobRefusal::NodeConfiguration => refused(
                 "\"Requested node configuration is not available\"; no node can give what it asks of \
                  one node",
             ),
-            JobRefusal::PartitionConfig => {
-                refused("it asks for more nodes or CPUs than there are")
-            }
+            JobRefusal::PartitionConfig => refused("it asks for more nodes or CPUs than there are"),
             JobRefusal::UnknownNode(name) => refused(&format!(
                 "there is no node {name}; -w and -x take names of its nodes"
             )),
