@@ -118,7 +118,7 @@ impl GpuCounts {
         if !all.is_multiple_of(each) {
             return Err(Refused::together(format!(
                 "--gpus={all} is no multiple of the {each} GPUs for each task; request {}, or leave --gpus out",
-                all.div_ceil(each) * each
+                u64::from(all).next_multiple_of(each.into())
             )));
         }
         match options.tasks {
@@ -140,7 +140,7 @@ impl GpuCounts {
         if !all.is_multiple_of(each) {
             return Err(Refused::together(format!(
                 "--gpus={all} is no multiple of the {each} GPUs for each node; request {}, or leave --gpus out",
-                all.div_ceil(each) * each
+                u64::from(all).next_multiple_of(each.into())
             )));
         }
         let count = all / each;
