@@ -117,8 +117,9 @@ pub fn health() -> Outcome {
         .srun(&["-n4", "--cpu-bind=cores", "true"])
         .expect_ok();
     cluster.wait_idle();
+    // A step that looked for the machine may be counted as well.
     cluster.wait_for("the step to be counted", || {
-        cluster.metric("tasks_bound").filter(|bound| *bound == 4)
+        cluster.metric("tasks_bound").filter(|bound| *bound >= 4)
     });
     let topo = || berth_says(&["topo", "--format=json"]);
     assert_eq!(text(&topo(), "offline"), "");
