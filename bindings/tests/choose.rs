@@ -15,7 +15,7 @@ fn known(line: Line, micro: u8) -> &'static Layout {
     }
 }
 
-/// What a release gets, in words.
+/// The layout that a release gets, or the reason why it gets none, in words.
 fn in_words(chosen: Chosen) -> String {
     let table = |layout: &Layout| format!("{} from {}", layout.line, layout.first_micro);
     match chosen {

@@ -78,8 +78,8 @@ pub fn program(name: &str, what: &str) -> bool {
     found
 }
 
-/// Whether this machine has the two CPUs that nearly every fact about binding needs; if not, the
-/// calling test is said to be skipped.
+/// Whether this machine has the two CPUs that nearly every fact about binding needs. If not, the
+/// calling test counts as skipped.
 pub fn two_cpus() -> bool {
     let enough = std::thread::available_parallelism().map_or(1, usize::from) >= 2;
     if !enough {
@@ -88,7 +88,7 @@ pub fn two_cpus() -> bool {
     enough
 }
 
-/// Whether the kernel has memory policies; if not, the calling test is said to be skipped.
+/// Whether the kernel has memory policies. If not, the calling test counts as skipped.
 pub fn memory_policies() -> bool {
     let there = Path::new("/proc/self/numa_maps").exists();
     if !there {
@@ -97,7 +97,7 @@ pub fn memory_policies() -> bool {
     there
 }
 
-/// Whether Slurm's cgroups can have cpusets; if not, the calling test is said to be skipped.
+/// Whether Slurm's cgroups can have cpusets. If not, the calling test counts as skipped.
 pub fn cgroup_cpusets() -> bool {
     let v2 = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
     let there = v2.split_whitespace().any(|one| one == "cpuset")

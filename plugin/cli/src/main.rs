@@ -52,7 +52,7 @@ pub(crate) fn is_unreadable(why: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn main() -> ExitCode {
-    berth_host::spawn::close_inherited();
+    berth_host::spawn::begin_as_child();
     let cli = Cli::try_parse_from(words()).unwrap_or_else(|why| shortened(why).exit());
     say::use_ascii(cli.ascii);
     let done = match &cli.command {

@@ -102,15 +102,19 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 
 /// The variable that tells the child to close them. An older command does not know it and keeps them.
 const CLOSE_INHERITED: &str = "BERTH_CLOSE_INHERITED";
+/// In seconds: longer than slurmd ever waits for a program.
+const LONGEST_LIFE: u32 = 60;
 /// The first one after input, output and error output.
 const FIRST: RawFd = 3;
 
-/// Closes all files but the first three, if slurmd has started this program. To be called before the program opens
-/// anything.
-pub fn close_inherited() {
+/// Closes all files but the first three, and ends this program after a minute, if slurmd has started it: slurmd may
+/// not wait for its end. To be called before the program opens anything.
+pub fn begin_as_child() {
     if std::env::var_os(CLOSE_INHERITED).is_none() {
         return;
     }
+    // SAFETY: it sets a timer of this process alone, whose signal has its default effect.
+    unsafe { libc::alarm(LONGEST_LIFE) };
     // SAFETY: nothing of this process is open yet, as the caller promises, so no owner loses a file.
     let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, 0) };
     if done != 0 {
@@ -144,7 +148,7 @@ mod tests {
     /// Fails in another process if a file that it has inherited stays open.
     #[test]
     fn in_a_child() {
-        let ways: [(&str, fn()); 2] = [("close", close_inherited), ("each", close_each)];
+        let ways: [(&str, fn()); 2] = [("close", begin_as_child), ("each", close_each)];
         let requested = std::env::var("BERTH_TEST_WAY");
         if let Some((_, way)) = ways
             .iter()

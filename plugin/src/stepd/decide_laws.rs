@@ -92,7 +92,7 @@ impl Site {
         }
     }
 
-    /// What is decided on a step of a job that has the whole node, with one core for each task.
+    /// The decision on a step of a job that has the whole node, with one core for each task.
     fn decided(&self, context: &StepContext<'_>) -> Decided {
         let request = Request {
             tasks: context.tasks,

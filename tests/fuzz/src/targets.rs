@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 /// A parser, under the name that `words.txt` has for the words of its texts.
-pub type Target = (&'static str, fn(&str) -> Verdict);
+type Target = (&'static str, fn(&str) -> Verdict);
 
 /// All of them.
 pub const TARGETS: &[Target] = &[

@@ -29,6 +29,8 @@
 
 mod case;
 mod outcome;
+#[path = "../../../plugin/discover/tests/common/pattern.rs"]
+mod pattern;
 mod text;
 
 use std::path::Path;
@@ -141,7 +143,7 @@ fn read(text: &str, folder: &TempDir) -> Option<Vec<Facts>> {
     Some(parts)
 }
 
-/// Whether a file's facts can be looked at here; if not, the calling test is said to be skipped.
+/// Whether this machine has what a file's facts need. If it has not, the calling test counts as skipped.
 fn has(name: &str) -> bool {
     match name {
         "two-cpus" => two_cpus(),
@@ -153,7 +155,7 @@ fn has(name: &str) -> bool {
     }
 }
 
-/// Whether this machine's Slurm is an earlier release; if not, the calling test is said to be skipped.
+/// Whether this machine's Slurm is an earlier release. If it is not, the calling test counts as skipped.
 fn is_before(release: &str) -> bool {
     let output = Command::new("slurmctld").arg("-V").output();
     let said = Done::from(output.expect("slurmctld can be run")).expect_ok();

@@ -1,5 +1,6 @@
 //! What was seen of a request, and whether it is what a fact says.
 
+use super::pattern::is_like;
 use crate::output::Done;
 
 /// What srun and salloc write themselves while a job or a step waits for another one to end.
@@ -128,24 +129,6 @@ fn in_order(text: &str) -> String {
 /// Whether a text has the parts of a pattern somewhere, in this order.
 fn has(text: &str, pattern: &str) -> bool {
     is_like(text, &format!("…{pattern}…"))
-}
-
-/// Whether a text has the parts of a pattern, in this order and from end to end.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('…');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        let Some((_, behind)) = rest.split_once(part) else {
-            return false;
-        };
-        rest = behind;
-    }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]

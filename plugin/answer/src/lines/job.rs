@@ -155,7 +155,7 @@ pub(crate) fn selection_of(
     }
 }
 
-/// What a line asks of slurmctld for a job.
+/// A line's request for a job: the numbers of its GPUs may imply tasks and nodes.
 ///
 /// # Errors
 /// [`NoAnswer`], by the command that refuses it.

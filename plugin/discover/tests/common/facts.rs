@@ -9,6 +9,11 @@
 //! A question may stand in quotes. In it `\n`, `\r`, `\t` and `\e` stand for the characters of these names, and `…` in an
 //! answer for any text.
 
+#[path = "pattern.rs"]
+mod pattern;
+
+use pattern::is_like;
+
 /// Answers each question, with the words of the last `use` before it, and fails with all answers that are others.
 #[track_caller]
 pub fn hold(text: &str, answer: impl Fn(&str, &str) -> String) {
@@ -50,24 +55,6 @@ fn plain(question: &str) -> String {
     let text = quoted.unwrap_or(question).replace("\\n", "\n");
     let text = text.replace("\\r", "\r").replace("\\t", "\t");
     text.replace("\\e", "\x1b")
-}
-
-/// Whether a text has the parts of a pattern, in this order and from end to end.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let mut parts = pattern.split('…');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        let Some((_, behind)) = rest.split_once(part) else {
-            return false;
-        };
-        rest = behind;
-    }
-    rest.ends_with(last)
 }
 
 /// Whether something is taken, in a word.

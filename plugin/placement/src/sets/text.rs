@@ -82,7 +82,7 @@ impl Write for Bounded {
 #[must_use]
 pub fn shown(room: usize, value: impl fmt::Display) -> String {
     let mut text = Bounded::new(room);
-    // What does not fit is cut on purpose.
+    // A text that does not fit is cut on purpose.
     let _ = write!(text, "{value}");
     text.into_shown()
 }
@@ -99,7 +99,7 @@ pub fn repeated(value: impl fmt::Display) -> String {
 pub fn harmless(text: &str, room: usize) -> String {
     let mut clean = Bounded::new(room);
     let mut letters = text.trim().chars().map(visible);
-    // What does not fit is cut on purpose.
+    // A text that does not fit is cut on purpose.
     let _ = letters.try_for_each(|letter| clean.write_char(letter));
     clean.into_text()
 }

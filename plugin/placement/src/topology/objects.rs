@@ -72,7 +72,7 @@ pub(crate) struct ObjectOfCpu(Vec<Option<u32>>);
 impl ObjectOfCpu {
     pub(crate) fn new<'a>(objects: impl IntoIterator<Item = &'a CpuSet>) -> Self {
         let mut order: Vec<_> = (0..).zip(objects).collect();
-        // What is written last stays.
+        // Of two objects with one CPU the one that is written last stays.
         order.sort_by_key(|(at, cpus)| Reverse((cpus.count(), *at)));
         let mut of_cpu = Vec::new();
         for (object, cpus) in order {

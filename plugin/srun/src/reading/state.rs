@@ -27,7 +27,15 @@ pub(super) struct State {
     pub hint: Option<String>,
     /// Whether the hint counts.
     pub hinted: bool,
-    set: Vec<(String, Source, String)>,
+    set: Vec<GivenOption>,
+}
+
+/// An option as it was given.
+#[derive(Clone, Debug)]
+struct GivenOption {
+    name: String,
+    source: Source,
+    text: String,
 }
 
 impl Deref for State {
@@ -66,14 +74,16 @@ impl State {
 
     /// Where an option was set last, if it was.
     pub(super) fn source(&self, name: &str) -> Option<Source> {
-        let found = self.set.iter().rev().find(|(known, ..)| known == name);
-        found.map(|(_, source, _)| *source)
+        Some(self.last(name)?.source)
     }
 
     /// The text of an option that was set, as it was given last.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let found = self.set.iter().rev().find(|(known, ..)| known == name);
-        found.map(|(.., text)| text.as_str())
+        Some(&self.last(name)?.text)
+    }
+
+    fn last(&self, name: &str) -> Option<&GivenOption> {
+        self.set.iter().rfind(|given| given.name == name)
     }
 
     pub(super) fn on_line(&self, name: &str) -> bool {
@@ -88,7 +98,7 @@ impl State {
 
     /// Forgets that an option was set.
     pub(super) fn reset(&mut self, name: &str) {
-        self.set.retain(|(known, ..)| known != name);
+        self.set.retain(|given| given.name != name);
     }
 
     pub(super) fn set(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
@@ -101,9 +111,11 @@ impl State {
         }
         self.counts(setting)?;
         self.words(setting)?;
-        let text = setting.value.unwrap_or_default();
-        self.set
-            .push((setting.name.into(), setting.source, text.into()));
+        self.set.push(GivenOption {
+            name: setting.name.into(),
+            source: setting.source,
+            text: setting.value.unwrap_or_default().into(),
+        });
         Ok(())
     }
 

@@ -70,7 +70,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ),
 ];
 
-/// What to use instead of a word that berth does not have, if there is something else than other words.
+/// Advice for a word of Open MPI's that berth does not have, where another option serves instead.
 pub(super) fn instead(word: &str) -> Option<&'static str> {
     let name = word.split('=').next().unwrap_or(word);
     let found = ELSEWHERE.iter().find(|(known, _)| *known == name);
