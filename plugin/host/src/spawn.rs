@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails in another process if a file that it has inherited stays open.
+    /// Fails in another process if a file that it has inherited stays open, or if it may live for ever.
     #[test]
     fn in_a_child() {
         let ways: [(&str, fn()); 2] = [("close", begin_as_child), ("each", close_each)];
@@ -158,6 +158,9 @@ mod tests {
             // SAFETY: it asks about a number.
             let is_open = unsafe { libc::fcntl(9, libc::F_GETFD) } >= 0;
             assert!(!is_open);
+            // SAFETY: it ends a timer of this process.
+            let is_limited = unsafe { libc::alarm(0) } > 0;
+            assert_eq!(is_limited, requested.as_deref() == Ok("close"));
         }
     }
 
