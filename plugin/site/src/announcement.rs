@@ -112,6 +112,10 @@ pub struct StaticCpuset {
     pub mems: String,
     /// Its attributes, with `|` between them; empty if it has none.
     pub options: String,
+    /// The partitions whose jobs may use it; empty for all.
+    pub partitions: Vec<String>,
+    /// Whether only some users or accounts may use it.
+    pub is_limited: bool,
 }
 
 /// The words of a partition.
@@ -176,6 +180,8 @@ impl Announcement {
                     .map(ToString::to_string)
                     .unwrap_or_default(),
                 options: set.options.to_string(),
+                partitions: set.partitions().to_vec(),
+                is_limited: set.is_limited(),
             };
             let text =
                 |words: &Option<Words>| words.as_ref().map_or_else(String::new, Words::to_string);

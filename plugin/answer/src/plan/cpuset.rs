@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use berth_placement::controller::select::options::LineOptions;
-use berth_placement::request::cpuset::{Attributes, Choice, ExistingCpuset};
+use berth_placement::request::cpuset::{Attributes, Choice, ExistingCpuset, Static};
 use berth_placement::{
     ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset, counted,
 };
+use berth_site::announcement::StaticCpuset;
 use berth_srun::submission::cpuset::{ncpus, on_a_node};
 use serde::Serialize;
 
@@ -51,14 +52,21 @@ impl Question {
         }
     }
 
-    /// The site's cpuset that a request names.
-    fn of_site(&self, requested: &CpusetRequest) -> Option<ExistingCpuset> {
+    /// The site's cpuset that a request names, as the site's file has it.
+    fn announced_cpuset(&self, requested: &CpusetRequest) -> Option<&StaticCpuset> {
         let CpusetRequest::Static(named) = requested else {
             return None;
         };
         let mut sets = self.site_cpusets()?.sets.iter();
-        let set = sets.find(|set| set.name == named.name.as_str())?;
-        let mems = CpuSet::from_list(&set.mems).ok();
+        sets.find(|set| set.name == named.name.as_str())
+    }
+
+    /// The site's cpuset that a request names.
+    fn of_site(&self, requested: &CpusetRequest) -> Option<ExistingCpuset> {
+        let set = self.announced_cpuset(requested)?;
+        let mems = CpuSet::from_list(&set.mems)
+            .ok()
+            .filter(|mems| !mems.is_empty());
         let options = format!("CPUSET_OPTIONS={}", set.options);
         let options = options.parse().ok().filter(|_| !set.options.is_empty());
         Some(ExistingCpuset {
@@ -78,30 +86,60 @@ impl Question {
     /// [`NoAnswer`]
     pub(super) fn has_known_cpuset(&self) -> Result<(), NoAnswer> {
         let requested = self.merged_cpuset().map_err(NoAnswer::Refused)?;
-        let Some(CpusetRequest::Static(named)) = &requested else {
+        let Some(named) = &requested else {
             return Ok(());
         };
-        if requested
-            .as_ref()
-            .and_then(|requested| self.of_site(requested))
-            .is_some()
-        {
+        let CpusetRequest::Static(Static { name, .. }) = named else {
             return Ok(());
+        };
+        if let Some(set) = self.announced_cpuset(named) {
+            return self.is_open(set).map_err(NoAnswer::Refused);
         }
         let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
         if sets.is_empty() {
+            let why = self.unread_cpusets().map_or(
+                "no slurmd here has announced cpusets of the site; ask on the node",
+                String::as_str,
+            );
             return Err(NoAnswer::NotModelled(format!(
-                "--cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
-                 the node",
-                named.name
+                "--cpuset names {name}, and {why}"
             )));
         }
         let names: Vec<_> = sets.iter().map(|set| set.name.as_str()).collect();
         Err(NoAnswer::Refused(format!(
-            "--cpuset: this node has no static cpuset {}; it has {}",
-            named.name,
+            "--cpuset: this node has no static cpuset {name}; it has {}",
             names.join(", ")
         )))
+    }
+
+    /// Refuses a cpuset of the site that is not open to the job's partition.
+    fn is_open(&self, set: &StaticCpuset) -> Result<(), String> {
+        let partition = self.partition().or_else(|| self.default_partition());
+        match partition {
+            Some(partition)
+                if !set.partitions.is_empty() && !set.partitions.contains(&partition) =>
+            {
+                Err(format!(
+                    "--cpuset: the static cpuset {} is open to jobs of the partitions {}; choose one of them with -p, or leave \
+                 CPUSET_NAME out",
+                    set.name,
+                    set.partitions.join(", ")
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The note on a cpuset of the site whose users are the administrator's to know.
+    pub(super) fn limited_cpuset(&self) -> Option<String> {
+        let requested = self.merged_cpuset().ok()??;
+        let set = self.announced_cpuset(&requested)?;
+        set.is_limited.then(|| {
+            format!(
+                "only some users and accounts may use the static cpuset {}; this plan does not look at who asks",
+                set.name
+            )
+        })
     }
 }
 
@@ -185,7 +223,10 @@ pub(super) fn in_words(set: &ChosenSet) -> String {
     let by = match set.from {
         SetFrom::BestFit => "best fit: the smallest radius that holds the number",
         SetFrom::FirstFit => "first fit: the first free ones",
-        SetFrom::Given => "an earlier step of the job has it",
+        SetFrom::Given => match &set.requested {
+            CpusetRequest::Static(named) => &format!("the site's cpuset {}", named.name),
+            CpusetRequest::Dynamic(_) | CpusetRequest::None => "an earlier step of the job has it",
+        },
     };
     let unit = if set.counts_cores { "core" } else { "CPU" };
     let memory = match set.memory {

@@ -12,6 +12,9 @@ use berth_srun::node_lists;
 
 use crate::{Question, World};
 
+/// Ends the complaint about a file of cpusets that slurmd could not read.
+const WITHOUT_CPUSETS: &str = "this plan is without the site's cpusets";
+
 /// The words that a partition adds, and the file in which they stand.
 struct OfPartition {
     words: PartitionWords,
@@ -106,6 +109,12 @@ impl Question {
         Some(SiteCpusets::of(&node.words, file))
     }
 
+    /// Why the cluster's file of cpusets could not be read, if that is so.
+    pub(super) fn unread_cpusets(&self) -> Option<&String> {
+        let mut complaints = self.site_settings.as_ref()?.complaints.iter();
+        complaints.find(|why| why.ends_with(WITHOUT_CPUSETS))
+    }
+
     /// Reads the file of cpusets that the plugstack.conf of the cluster names. One that slurmd could not
     /// read adds nothing, and the complaint is a note.
     pub(super) fn find_cpusets_of_cluster(&mut self, world: &dyn World) {
@@ -129,8 +138,9 @@ impl Question {
             }
             Err(why) => {
                 let mut settings = (*found).clone();
-                let without = "this plan is without the site's cpusets";
-                settings.complaints.push(format!("{why}; {without}"));
+                settings
+                    .complaints
+                    .push(format!("{why}; {WITHOUT_CPUSETS}"));
                 self.site_settings = Some(Arc::new(settings));
             }
         }

@@ -48,6 +48,7 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
+    notes.extend(args.limited_cpuset());
     notes.extend(args.pool_note(step, on));
     notes.extend(request::efficiency_note(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);

@@ -320,6 +320,8 @@ pub enum TooFew {
     PerNode(u32),
     /// Whole NUMA nodes.
     WholeNodes,
+    /// Those of a list that are whole.
+    WholeListed,
 }
 
 impl CpusetRefusal {
@@ -352,13 +354,20 @@ fn too_few(most: u32, candidates: &CpuSet, why: TooFew) -> String {
         TooFew::WholeNodes => format!(
             "the NUMA nodes that the job owns whole have {most}; the job has CPUs {cpus} free"
         ),
+        TooFew::WholeListed => {
+            format!("the NUMA nodes that the job owns and CPU_LIST names whole have {most}")
+        }
+    };
+    let fewer = match why {
+        TooFew::WholeListed => "list whole NUMA nodes in CPU_LIST",
+        _ => "request fewer CPUs",
     };
     let instead = match why {
         TooFew::Listed => ", or list others in CPU_LIST",
         TooFew::PerNode(_) => ", or a larger MAX_CPU_PER_NODE",
-        TooFew::Cpus | TooFew::WholeNodes => "",
+        TooFew::Cpus | TooFew::WholeNodes | TooFew::WholeListed => "",
     };
-    format!("{found}; request fewer CPUs{instead}")
+    format!("{found}; {fewer}{instead}")
 }
 
 /// What may help beside other words: the whole node, or to wait.

@@ -21,7 +21,7 @@ use crate::sets::text::{counted, either, repeated};
 #[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum Refusal {
     /// A list names CPUs that the step does not own.
-    #[display("{}", names_others(requested, outside, own))]
+    #[display("{}", names_others(requested, outside, own, *narrowed))]
     Outside {
         /// The requested value.
         requested: Mode,
@@ -29,6 +29,8 @@ pub enum Refusal {
         outside: CpuSet,
         /// The step's CPUs.
         own: CpuSet,
+        /// What takes them away from the step.
+        narrowed: Option<Narrowed>,
     },
     /// A mode that numbers the whole host, on a part of one.
     #[display(
@@ -118,7 +120,7 @@ pub enum Refusal {
     NoTasks,
 }
 
-/// What narrows a step that has the whole host.
+/// What takes CPUs away from a step that would own them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Narrowed {
     /// `--core-kind`.
@@ -209,39 +211,54 @@ impl Refusal {
             why,
         }
     }
+}
 
-    pub(crate) fn outside(requested: &Mode, named: &CpuSet, own: &CpuSet) -> Self {
-        Self::Outside {
-            requested: requested.clone(),
-            outside: named.difference(own),
-            own: own.clone(),
+fn names_others(
+    requested: &Mode,
+    outside: &CpuSet,
+    own: &CpuSet,
+    narrowed: Option<Narrowed>,
+) -> String {
+    let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
+    let owns = match narrowed {
+        Some(narrowed) => narrowed.leaves(own),
+        None => format!(
+            "this step owns {} {} on this node",
+            noun(own),
+            repeated(own)
+        ),
+    };
+    format!(
+        "--cpu-bind={} names {} {}; {owns}; name only those, or let --cpu-bind=cores choose",
+        repeated(requested),
+        noun(outside),
+        repeated(outside),
+    )
+}
+
+impl Narrowed {
+    /// What it leaves to the step.
+    pub(crate) fn leaves(self, own: &CpuSet) -> String {
+        let own = repeated(own);
+        match self {
+            Self::Kind(kind) => format!("--core-kind={kind} leaves this step CPUs {own}"),
+            Self::Cpuset => format!("the job's --cpuset leaves this step CPUs {own}"),
+            Self::Reserved => {
+                format!(
+                    "this site keeps CPUs of this node free (reserved), so this step has CPUs {own}"
+                )
+            }
         }
     }
 }
 
-fn names_others(requested: &Mode, outside: &CpuSet, own: &CpuSet) -> String {
-    let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
-    format!(
-        "--cpu-bind={} names {} {}; this step owns {} {} on this node; name only those, or let --cpu-bind=cores choose",
-        repeated(requested),
-        noun(outside),
-        repeated(outside),
-        noun(own),
-        repeated(own)
-    )
-}
-
 fn part_of_host(own: &CpuSet, narrowed: Option<Narrowed>) -> String {
+    let leaves = narrowed.map(|narrowed| narrowed.leaves(own));
+    let leaves = leaves.unwrap_or_default();
     match narrowed {
-        Some(Narrowed::Kind(kind)) => format!(
-            ", and --core-kind={kind} leaves this step CPUs {own}; leave out --core-kind, or"
-        ),
-        Some(Narrowed::Cpuset) => {
-            format!(", and the job's --cpuset leaves this step CPUs {own}; leave out --cpuset, or")
-        }
-        Some(Narrowed::Reserved) => format!(
-            ", and this site keeps some of them free (reserved), so this step has CPUs {own};"
-        ),
+        Some(Narrowed::Kind(_)) => format!(", and {leaves}; leave out --core-kind, or"),
+        Some(Narrowed::Cpuset) => format!(", and {leaves}; leave out --cpuset, or"),
+        Some(Narrowed::Reserved) => format!(", and {leaves};"),
         None => format!(
             "; this step owns only CPUs {own} on this node; use a job with whole nodes \
                        (sbatch --exclusive), or"

@@ -9,33 +9,25 @@ use std::hash::Hash;
 
 use crate::answer::decision::Rule;
 use crate::answer::plan::{Message, Plan, TaskPlan};
-use crate::answer::refusal::{Narrowed, Refusal};
-use crate::owned::{Owned, Reserved};
-use crate::request::Request;
+use crate::answer::refusal::Refusal;
 use crate::request::cpu_bind::Mode;
 use crate::request::fixes::Fix;
-use crate::request::keyword_options::CoreKindWish;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, LocalId, NumaId};
 use crate::sets::list::List;
 use crate::strategy::situation::Situation;
 use crate::topology::node::Node;
 
-/// What leaves a step a part of the node that would otherwise own all of it.
-fn narrowed_by(here: &Situation<'_>) -> Option<Narrowed> {
-    let kind = here.request.core_kind;
-    let narrowed = match kind {
-        _ if here.owned.reserved == Reserved::Some => Narrowed::Reserved,
-        _ if here.request.cpuset.is_some() => Narrowed::Cpuset,
-        CoreKindWish::Any => return None,
-        kind => Narrowed::Kind(kind),
-    };
-    let all = Request {
-        core_kind: CoreKindWish::Any,
-        ..here.request.clone()
-    };
-    let is_whole = Owned::without_reserve(&all, here.node).counts.whole_node;
-    is_whole.then_some(narrowed)
+/// Why a list of CPUs is refused that are not all the step's.
+fn outside(here: &Situation<'_>, requested: &Mode, named: &CpuSet) -> Refusal {
+    let own = here.shared();
+    let outside = named.difference(&own);
+    Refusal::Outside {
+        requested: requested.clone(),
+        narrowed: here.narrowed_from(Some(&outside)),
+        outside,
+        own,
+    }
 }
 
 /// Plans a list that the user wrote, or `rank`.
@@ -47,7 +39,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
         return Err(Refusal::NeedsWholeHost {
             requested: mode.clone(),
             own: here.owned.cpus.clone(),
-            narrowed: narrowed_by(here),
+            narrowed: here.narrowed_from(None),
         });
     }
     // task/affinity trusts every list if cores are specialised. We run as root, so we check the
@@ -56,7 +48,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
     if listed && !trusted {
         let (named, shared) = (named(mode), here.shared());
         if !named.is_subset(&shared) {
-            return Err(Refusal::outside(mode, &named, &shared));
+            return Err(outside(here, mode, &named));
         }
     }
     let read = as_read(here, mode, trusted);
@@ -182,7 +174,7 @@ fn unwrapped_ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
         let cpu = counted(here, id);
         match cpu.is_subset(own) {
             true => Ok(cpu),
-            false => Err(Refusal::outside(&Mode::Rank, &cpu, own)),
+            false => Err(outside(here, &Mode::Rank, &cpu)),
         }
     };
     ids.map(rank).collect()

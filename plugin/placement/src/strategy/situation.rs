@@ -6,7 +6,7 @@ use crate::answer::cpuset::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
 use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::{Message, Plan, TaskPlan};
-use crate::answer::refusal::{NoCpu, Refusal};
+use crate::answer::refusal::{Narrowed, NoCpu, Refusal};
 use crate::owned::{Owned, Reserved};
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
@@ -138,6 +138,28 @@ impl Situation<'_> {
             ..self.request.clone()
         };
         Owned::of(&request, self.node).count > 0
+    }
+
+    /// What takes CPUs away from the step that it would own otherwise; without CPUs, what leaves only a part of the node to
+    /// a step that would own all of it.
+    pub(crate) fn narrowed_from(&self, lost: Option<&CpuSet>) -> Option<Narrowed> {
+        let request = Request {
+            core_kind: CoreKindWish::Any,
+            ..self.request.clone()
+        };
+        let owned = Owned::without_reserve(&request, self.node);
+        let reserved = &self.request.reserved;
+        let (is_owned, is_reserved) = match lost {
+            Some(lost) => (lost.is_subset(&owned.cpus), lost.intersects(reserved)),
+            None => (owned.counts.whole_node, true),
+        };
+        let narrowed = match self.request.core_kind {
+            _ if is_reserved && self.owned.reserved == Reserved::Some => Narrowed::Reserved,
+            _ if self.request.cpuset.is_some() => Narrowed::Cpuset,
+            CoreKindWish::Any => return None,
+            kind => Narrowed::Kind(kind),
+        };
+        is_owned.then_some(narrowed)
     }
 
     /// Refuses the same for steps; task/affinity goes on with empty masks.

@@ -48,6 +48,20 @@ pub struct StaticSet {
     partitions: Option<Vec<String>>,
 }
 
+impl StaticSet {
+    /// The partitions whose jobs may use it; empty for all.
+    #[must_use]
+    pub fn partitions(&self) -> &[String] {
+        self.partitions.as_deref().unwrap_or_default()
+    }
+
+    /// Whether only some users or accounts may use it.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.users.is_some() || self.accounts.is_some()
+    }
+}
+
 /// The words of a partition, which are merged with those of its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionWords {

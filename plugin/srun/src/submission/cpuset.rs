@@ -137,10 +137,12 @@ pub fn is_same(one: &str, other: &str) -> bool {
     read(one) == read(other)
 }
 
-/// The reason why a step is refused that asks for a cpuset inside a job with another one.
+/// The reason why a step is refused that asks for a cpuset inside a job with another one. A job that wants none
+/// (`CPUSET_TYPE=none`) has none.
 #[must_use]
 pub fn other_than_job(own: &str, of_job: &str) -> Option<String> {
-    (!is_same(own, of_job)).then(|| {
+    let has_none = of_job.parse() == Ok(CpusetRequest::None);
+    (!has_none && !is_same(own, of_job)).then(|| {
         format!(
             "--cpuset={own}: this job has the cpuset {of_job}, and its steps run inside it; leave --cpuset out, or \
              request another one for the job"

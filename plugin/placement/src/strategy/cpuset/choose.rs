@@ -324,7 +324,8 @@ impl Choosing<'_> {
                 most,
                 candidates,
                 why: match (self.requested.max_cpu_per_node, &self.requested.cpu_list) {
-                    _ if self.requested.has_whole_nodes() => TooFew::WholeNodes,
+                    (_, Some(_)) if self.requested.has_whole_nodes() => TooFew::WholeListed,
+                    (_, None) if self.requested.has_whole_nodes() => TooFew::WholeNodes,
                     (Some(limit), _) => TooFew::PerNode(limit),
                     (None, Some(_)) => TooFew::Listed,
                     (None, None) => TooFew::Cpus,

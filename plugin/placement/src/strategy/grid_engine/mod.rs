@@ -13,7 +13,7 @@ use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Place, Scope, Strategy};
 use crate::sets::text::{counted, either, repeated};
-use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
+use crate::strategy::grid_engine::cores::{Core, Cores, Obstacle, State};
 use crate::strategy::situation::Situation;
 
 /// The cores that a `--binding` names, or a note that it cannot be served.
@@ -86,7 +86,7 @@ fn not_bound(
 ) -> Result<Plan, Refusal> {
     let tasks = here.request.tasks;
     let demand = demand(binding, tasks);
-    let found = in_the_way(cores, obstacle);
+    let found = in_the_way(here, cores, obstacle);
     let instead = better_line(binding, cores, tasks);
     let shown = repeated(binding);
     let text = format!("--binding={shown} asks for {demand}; {found}{instead}");
@@ -141,7 +141,7 @@ fn demand(binding: &Binding, tasks: u32) -> String {
     }
 }
 
-fn in_the_way(cores: &Cores, obstacle: Obstacle) -> String {
+fn in_the_way(here: &Situation<'_>, cores: &Cores, obstacle: Obstacle) -> String {
     let free = cores.free_count();
     let whole = counted(free, "whole free core");
     match obstacle {
@@ -156,14 +156,27 @@ fn in_the_way(cores: &Cores, obstacle: Obstacle) -> String {
         Obstacle::Occupied(core) if core.state == State::Taken => {
             format!("another step is bound to core {} on this node", core.place)
         }
-        Obstacle::Occupied(core) => format!(
-            "this step does not own core {} on this node, or owns only a part of it; a larger -c \
-             gives more cores, and sbatch --exclusive gives whole nodes",
-            core.place
-        ),
+        Obstacle::Occupied(core) => not_owned(here, core),
         Obstacle::End => format!(
             "the binding goes past the last core; this node has {}",
             cores.extent()
+        ),
+    }
+}
+
+/// Why a core is not the step's.
+fn not_owned(here: &Situation<'_>, core: Core) -> String {
+    let table = here.node.table();
+    let members = table.cores.members(core.index).iter().copied();
+    let place = core.place;
+    match here.narrowed_from(Some(&table.cpus(members))) {
+        Some(narrowed) => format!(
+            "core {place} is not free: {}",
+            narrowed.leaves(&here.owned.cpus)
+        ),
+        None => format!(
+            "this step does not own core {place} on this node, or owns only a part of it; a larger -c \
+             gives more cores, and sbatch --exclusive gives whole nodes"
         ),
     }
 }
