@@ -98,10 +98,12 @@ fn builder(options: Vec<String>) -> Builder {
     builder.options(options)
 }
 
-/// Waits for a machine whose discovery took long: slurmd went on before its end, and looks for that from a launch on.
+/// Waits for a machine whose discovery took long: slurmd went on before its end, and looks for that from a launch on if
+/// berth is its task plugin.
 pub fn wait_for_machine(cluster: &Cluster) {
     let has_line = |words| cluster.slurmd_log().contains(words).then_some(());
-    if has_line("goes on in the background").is_some() {
+    let is_late = has_line("goes on in the background").is_some();
+    if is_late && has_line("does not list task/berth").is_none() {
         cluster.run("srun", &["true"]).expect_ok();
         let again = "the machine was discovered again";
         cluster.wait_for("the machine", || has_line(again));
