@@ -77,7 +77,10 @@ pub fn hold(file: &Path) -> Option<String> {
         for options in &part.clusters {
             let words = shlex::split(options).expect("options of ci/cluster");
             let cluster = builder(words).up();
-            wait_for_machine(&cluster);
+            // Elsewhere discovery is in time, and the requests' jobs are numbered from 1.
+            if std::env::var_os("BERTH_VM_OUT").is_some() {
+                wait_for_machine(&cluster);
+            }
             let found = differences(&part.cases, &cluster);
             let found = found.iter();
             wrong.extend(found.map(|text| format!("{name}:{text} with cluster {options}\n")));
