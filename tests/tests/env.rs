@@ -1,11 +1,10 @@
-//! `berth env` in real jobs: in prolog, job and epilog, with names that shells take for more than text,
-//! and without slurmctld.
+//! `berth env` in real jobs: in prolog, job and epilog, with names that shells take for more than text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use berth_tests::{Cluster, Done, command};
+use berth_tests::{Cluster, command};
 
 /// Texts that would run something, or end a statement, if they were not quoted.
 const NAME: &str = "it's \"$(touch RAN)\" `touch RAN` $HOME !! \\ ;touch RAN\n   NodeList=forged\n     \
@@ -78,17 +77,6 @@ impl World {
             .run("sinfo", &["-h", "-N", "-o", "%N"])
             .expect_ok();
         shown.split_whitespace().map(String::from).collect()
-    }
-
-    /// `berth env` as root beside all jobs, as a prolog runs it.
-    fn env(&self, node: &str, arguments: &[&str]) -> Done {
-        let berth = command();
-        let words = [&["env"], arguments].concat();
-        self.cluster.run_with(
-            &berth.to_string_lossy(),
-            &words,
-            &[("SLURMD_NODENAME", node)],
-        )
     }
 }
 
@@ -288,113 +276,4 @@ fn csh_evaluates_it_in_a_job_too() {
     assert_eq!(done.state, "COMPLETED", "{done:#?}");
     assert_eq!(values(&done.output), [&*nodes[0], "0", name], "{done:#?}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-}
-
-#[test]
-fn a_job_is_named_by_its_number_in_an_array_too() {
-    let world = World::new();
-    let node = &world.nodes()[0];
-    let ask = [
-        "--parsable",
-        "-a3,5",
-        "-n1",
-        "-o/dev/null",
-        "--wrap=sleep 300",
-    ];
-    let job = world
-        .cluster
-        .run("sbatch", &ask)
-        .expect_ok()
-        .trim()
-        .to_owned();
-    let text = world.cluster.wait_for("a task of the array", || {
-        let done = world.env(node, &["--jobid", &format!("{job}_5"), "--format", "json"]);
-        done.ok().then_some(done.stdout)
-    });
-    assert!(text.contains("\"array_task\": 5"), "{text}");
-    assert!(text.contains(&format!("\"array_id\": {job}")), "{text}");
-    let none = world.env(node, &["--jobid", &format!("{job}_4")]);
-    assert_eq!((none.code, &*none.stdout), (Some(1), ""), "{none:#?}");
-    let host = world.env(node, &["--jobid", &format!("{job}_5"), "-H", "elsewhere"]);
-    let says = format!("has nothing on host elsewhere; its hosts are {node}");
-    assert_eq!((host.code, &*host.stdout), (Some(1), ""), "{host:#?}");
-    assert!(host.stderr.contains(&says), "{host:#?}");
-    world.cluster.run("scancel", &[&job]).expect_ok();
-}
-
-#[test]
-fn a_component_is_named_by_its_number_in_its_job() {
-    let world = World::new();
-    let nodes = world.nodes();
-    let held = world
-        .cluster
-        .run("salloc", &["--no-shell", "-n1", ":", "-n2"]);
-    assert!(held.ok(), "{held:#?}");
-    let shown = world.cluster.run("squeue", &["-h", "-o", "%i"]).expect_ok();
-    let second = shown.split_whitespace().find(|id| id.ends_with("+1"));
-    let second = second.expect("a second component");
-    let done = world.env(&nodes[0], &["--jobid", second, "--format", "json"]);
-    assert!(done.stdout.contains("\"het_offset\": 1"), "{done:#?}");
-    assert!(done.stdout.contains("\"ntasks\": 2"), "{done:#?}");
-}
-
-#[test]
-fn without_slurmctld_nothing_is_printed() {
-    let world = World::new();
-    let node = &world.nodes()[0];
-    let held = world.cluster.run("salloc", &["--no-shell", "-n1"]);
-    assert!(held.ok(), "{held:#?}");
-    let shown = world.cluster.run("squeue", &["-h", "-o", "%i"]).expect_ok();
-    let job = shown.trim();
-    let ask = |limit: &str, mode: &str| {
-        let berth = command();
-        let words = [
-            limit,
-            &berth.to_string_lossy(),
-            "env",
-            "-m",
-            mode,
-            "--jobid",
-            job,
-        ];
-        world
-            .cluster
-            .run_with("timeout", &words, &[("SLURMD_NODENAME", node)])
-    };
-    let before = ask("60", "userenv");
-    assert!(
-        before.ok() && before.stdout.contains("BERTH_RESOURCE_HOSTS=("),
-        "{before:#?}"
-    );
-    // It is there and gives no answer.
-    let mut pgrep = Command::new("pgrep");
-    let line = format!("slurmctld.*{}", world.cluster.folder().display());
-    let output = pgrep.args(["-f", &line]).output().unwrap();
-    let pids = String::from_utf8(output.stdout).unwrap();
-    let pids: Vec<_> = pids.split_whitespace().collect();
-    assert!(!pids.is_empty());
-    let signal = |name: &str| {
-        let done = Command::new("kill").arg(name).args(&pids).status().unwrap();
-        assert!(done.success());
-    };
-    signal("-STOP");
-    let found = ["prolog", "userenv"].map(|mode| ask("5", mode));
-    signal("-CONT");
-    for done in found {
-        assert_eq!((done.code, &*done.stdout), (Some(1), ""), "{done:#?}");
-        assert!(done.stderr.contains("gave no answer within"), "{done:#?}");
-    }
-}
-
-#[test]
-fn outside_of_a_job_it_says_what_to_do() {
-    let output = Command::new(command())
-        .arg("env")
-        .env_remove("SLURM_JOB_ID")
-        .env_remove("SLURM_JOBID")
-        .output()
-        .unwrap();
-    let done = Done::from(output);
-    assert_eq!((done.code, &*done.stdout), (Some(2), ""), "{done:#?}");
-    assert!(done.stderr.contains("name a job with --jobid"), "{done:#?}");
 }

@@ -1,5 +1,5 @@
-//! What watches over a node, while a user tries to mislead it or to hold it up: `berth doctor`
-//! and the counters, beside a real slurmd.
+//! What watches over a node, while a user tries to mislead it or to hold it up: `berth doctor` and the counters, beside a
+//! real slurmd. `requests/health.txt` has what they report without such a user.
 
 use std::fs::{self, File, Permissions};
 use std::os::fd::AsRawFd;
@@ -18,8 +18,8 @@ use serde_json::Value;
 /// Somebody who is nobody in particular.
 const USER: u32 = 65534;
 
-fn cluster(arguments: &str) -> Option<Cluster> {
-    berth_tests::two_cpus().then(|| Cluster::builder().plugstack(Some(arguments)).up())
+fn cluster() -> Option<Cluster> {
+    berth_tests::two_cpus().then(|| Cluster::builder().plugstack(Some("")).up())
 }
 
 /// What doctor says of slurmd: the verdict and the text.
@@ -102,37 +102,9 @@ impl Drop for Impostor {
     }
 }
 
-/// Whether doctor finds nothing wrong.
-fn is_content(cluster: &Cluster) -> bool {
-    let mut doctor = Command::new(command());
-    let doctor = doctor.args(["doctor", "--state-dir"]);
-    let done = doctor.arg(cluster.folder().join("run/berth")).output();
-    done.unwrap().status.success()
-}
-
-#[test]
-fn a_fault_that_is_over_is_over_for_doctor_too() {
-    let Some(cluster) = cluster("") else { return };
-    let state = cluster.folder().join("run/berth");
-    let allow = |mode| fs::set_permissions(&state, Permissions::from_mode(mode)).unwrap();
-    let folders = fs::read_dir(&state).unwrap().flatten();
-    let keys: Vec<_> = folders.map(|node| node.path().join("key")).collect();
-    assert!(is_content(&cluster));
-    // slurmd writes nothing where others may write too.
-    allow(0o777);
-    keys.iter().for_each(|key| fs::remove_file(key).unwrap());
-    cluster.restart_slurmd();
-    assert!(!is_content(&cluster));
-    allow(0o755);
-    cluster.wait_for("a launch after the fault", || {
-        cluster.srun(&["true"]).expect_ok();
-        is_content(&cluster).then_some(())
-    });
-}
-
 #[test]
 fn nobody_else_passes_for_slurmd() {
-    let Some(cluster) = cluster("") else { return };
+    let Some(cluster) = cluster() else { return };
     let (pid, line) = slurmd(&cluster).expect("a slurmd runs");
     let is_ok = |what: &str| {
         let (verdict, text) = slurmd_by_doctor(&cluster);
@@ -164,32 +136,6 @@ fn nobody_else_passes_for_slurmd() {
     assert!(text.contains(&format!("process {again} ")), "{text}");
 }
 
-#[test]
-fn a_slurmd_without_berth_is_not_taken_for_one_with_it() {
-    for launched in [false, true] {
-        let Some(cluster) = cluster("") else { return };
-        if launched {
-            cluster.srun(&["true"]).expect_ok();
-        }
-        let conf = cluster.folder().join("etc/slurm.conf");
-        let text = fs::read_to_string(&conf).unwrap();
-        let without = text.lines().map(|line| match line {
-            line if line.starts_with("TaskPlugin=") => "TaskPlugin=task/none",
-            line => line,
-        });
-        let without: Vec<_> = without.collect();
-        fs::write(&conf, without.join("\n") + "\n").unwrap();
-        fs::write(cluster.folder().join("etc/plugstack.conf"), "").unwrap();
-        cluster.restart_slurmd();
-        let (pid, _) = slurmd(&cluster).expect("a slurmd runs");
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-        assert!(!maps.contains("task_berth"), "this slurmd has no berth");
-        let (verdict, text) = slurmd_by_doctor(&cluster);
-        assert_eq!(verdict, "wrong", "launched: {launched}: {text}");
-        assert!(text.contains("without berth"), "{text}");
-    }
-}
-
 fn node_dir(cluster: &Cluster) -> PathBuf {
     let node = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).stdout;
     cluster.folder().join("run/berth").join(node.trim())
@@ -197,7 +143,7 @@ fn node_dir(cluster: &Cluster) -> PathBuf {
 
 #[test]
 fn no_lock_of_a_users_holds_up_the_counters() {
-    let Some(cluster) = cluster("") else { return };
+    let Some(cluster) = cluster() else { return };
     cluster.srun(&["true"]).expect_ok();
     cluster.wait_for("the first step to be counted", || {
         cluster.metric("launches").filter(|count| *count == 1)
@@ -230,86 +176,4 @@ fn no_lock_of_a_users_holds_up_the_counters() {
         cluster.metric("refused").filter(|count| *count == 1)
     });
     assert!(since.elapsed() < Duration::from_secs(20));
-}
-
-/// The lines of the metrics that are no comments, by what stands before the number.
-fn published(cluster: &Cluster) -> Vec<(String, u64)> {
-    let text = cluster.berth(&["status", "--metrics"]).stdout;
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.filter_map(|line| line.rsplit_once(' '));
-    pairs
-        .filter_map(|(name, number)| Some((name.to_owned(), number.parse().ok()?)))
-        .collect()
-}
-
-fn is_in_state(cluster: &Cluster, state: &str) -> Option<()> {
-    let label = format!("state=\"{state}\"}}");
-    let found = published(cluster);
-    let mut states = found
-        .iter()
-        .filter(|(name, _)| name.starts_with("berth_state{"));
-    states
-        .all(|(name, number)| (*number == 1) == name.ends_with(&label))
-        .then_some(())
-        .filter(|()| !found.is_empty())
-}
-
-#[test]
-fn monitoring_sees_what_is_unbound_and_why() {
-    let Some(cluster) = cluster("compat=affinity") else {
-        return;
-    };
-    // Before any step: the release, the behaviour, and that berth works.
-    is_in_state(&cluster, "working").expect("slurmd publishes as it starts");
-    let info = published(&cluster).remove(0);
-    assert!(
-        info.0.starts_with("berth_info{") && info.0.contains(",compat=\"affinity\""),
-        "{info:?}"
-    );
-    assert_eq!(info.1, 1);
-
-    // More cores than there are in one place: the step runs unbound.
-    cluster
-        .srun(&["-n2", "--binding=linear:1:0,7", "true"])
-        .expect_ok();
-    cluster.wait_for("the failed binding to be counted", || {
-        cluster
-            .metric("tasks_unbound_binding_failed")
-            .filter(|count| *count == 2)
-    });
-    assert_eq!(cluster.metric("tasks_unbound"), Some(2));
-
-    let off = cluster.folder().join("run/berth/off");
-    fs::write(&off, "").unwrap();
-    cluster.srun(&["-n2", "true"]).expect_ok();
-    cluster.wait_for("unbound tasks to be counted", || {
-        cluster
-            .metric("tasks_unbound_switched_off")
-            .filter(|count| *count == 2)
-    });
-    assert_eq!(cluster.metric("tasks_unbound"), Some(4));
-    is_in_state(&cluster, "off").expect("it is switched off");
-    fs::remove_file(&off).unwrap();
-    cluster
-        .srun(&["-n2", "--cpu-bind=cores", "true"])
-        .expect_ok();
-    is_in_state(&cluster, "working").expect("it is switched on again");
-    cluster.wait_for("the bound tasks to be counted", || {
-        cluster.metric("tasks_bound").filter(|count| *count == 2)
-    });
-    drop(cluster);
-
-    let quiet = self::cluster("counters=off").unwrap();
-    quiet.srun(&["-n2", "true"]).expect_ok();
-    assert!(!quiet.srun(&["--cpu-bind=map_cpu:77", "true"]).ok());
-    quiet.wait_idle();
-    let names = fs::read_dir(node_dir(&quiet)).unwrap().flatten();
-    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
-    assert!(!names.iter().any(|name| name == "metrics.1"), "{names:?}");
-
-    let inert = Cluster::builder()
-        .task_plugin("task/affinity,task/berth")
-        .plugstack(Some(""))
-        .up();
-    is_in_state(&inert, "inert").expect("slurmd says that berth stands aside");
 }

@@ -1,59 +1,6 @@
-//! `--mem-bind` on real clusters: what a step prints beside what task/affinity prints, and what happens where the kernel
-//! has no policies or refuses them.
+//! `--mem-bind` on real clusters where the kernel has no memory policies or refuses them.
 
 use berth_tests::{Cluster, Preload, memory_policies};
-
-/// The verbose lines of a step, without the task's process id.
-fn verbose(cluster: &Cluster, option: &str) -> Vec<String> {
-    let done = cluster.srun(&["-n1", option, "true"]);
-    assert!(done.ok(), "{done:#?}");
-    let lines = done.stderr.lines();
-    lines
-        .filter(|line| line.starts_with("mem-bind"))
-        .map(|line| {
-            let (head, tail) = line.split_once('[').unwrap();
-            format!("{head}{}", tail.split_once(']').unwrap().1)
-        })
-        .collect()
-}
-
-#[test]
-fn the_verbose_lines_are_task_affinitys() {
-    if !memory_policies() {
-        return;
-    }
-    let options = [
-        "--mem-bind=verbose",
-        "--mem-bind=none,v",
-        "--mem-bind=local,v",
-        "--mem-bind=rank,v",
-        "--mem-bind=map_mem:0,v",
-        "--mem-bind=mask_mem:0x1,v",
-        "--mem-bind=prefer,local,v",
-        "--mem-bind=prefer,map_mem:0,v",
-        "--mem-bind=local,q",
-    ];
-    let lines = |cluster: &Cluster| -> Vec<Vec<String>> {
-        options
-            .iter()
-            .map(|option| verbose(cluster, option))
-            .collect()
-    };
-    let affinity = Cluster::builder()
-        .task_plugin("task/affinity")
-        .plugstack(None)
-        .up();
-    let theirs = lines(&affinity);
-    drop(affinity);
-    assert!(
-        theirs[2][0].starts_with("mem-bind=LOC - ") && theirs[2][0].ends_with(" set"),
-        "{theirs:?}"
-    );
-    let berth = Cluster::builder().plugstack(Some("compat=affinity")).up();
-    for ((option, ours), theirs) in options.iter().zip(lines(&berth)).zip(theirs) {
-        assert_eq!(ours, theirs, "{option}");
-    }
-}
 
 /// A cluster in which the kernel answers memory policy calls as `mode` says: `none`
 /// has none, `refuse` takes no node. Each call that sets one is noted in the file.

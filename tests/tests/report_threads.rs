@@ -1,5 +1,4 @@
-//! `berth report` of a program with threads of its own and of libraries, and in a batch script, on
-//! real clusters.
+//! `berth report` of a program with threads of its own and of libraries, on a real cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,37 +95,4 @@ fn threads_of_libraries_are_told_apart() {
         .output();
     let table = String::from_utf8(merged.unwrap().stdout).unwrap();
     assert!(table.contains("2; 1 idle; helpers async 1"), "{table}");
-}
-
-#[test]
-fn a_batch_script_knows_its_node_and_its_plan() {
-    if !two_cpus() {
-        return;
-    }
-    let cluster = Cluster::builder().plugstack(Some("")).up();
-    let node = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).expect_ok();
-    let berth = command().to_string_lossy().into_owned();
-    let script = format!(
-        "{berth} report --format=json\ntaskset -pc 0 $$ > /dev/null\n{berth} report --check; echo code $?"
-    );
-    let job = cluster.sbatch(&["-n1", "-c2"], &script);
-    let told = &reports(&job.output)[0];
-    assert_eq!(told["node"], node.trim(), "{told}");
-    assert_eq!(told["planned_cpus"], "0-1", "{told}");
-    assert_eq!(told["rule"], "batch:own-cpus", "{told}");
-    assert_eq!(told["as_planned"], true, "{told}");
-    // The script has moved: the report shows it.
-    assert!(job.output.contains("DIFFERS: planned CPUs 0-1"), "{job:?}");
-    assert!(job.output.contains("code 1"), "{job:?}");
-
-    if !berth_tests::program("mpirun", "Open MPI's mpirun (openmpi-bin)") {
-        return;
-    }
-    let mpi = "mpirun --allow-run-as-root --oversubscribe -np 2";
-    let job = cluster.sbatch(&["-n2"], &format!("{mpi} {berth} report --format=json"));
-    let told = reports(&job.output);
-    assert_eq!(told.len(), 2, "{job:?}");
-    for task in &told {
-        assert_eq!(task["node"], node.trim(), "{job:?}");
-    }
 }

@@ -1,10 +1,12 @@
 //! A request to a cluster, with what must be seen of it.
 
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use super::outcome::Outcome;
 use crate::cluster::{Cluster, PATIENCE};
 use crate::output::Done;
+use crate::process;
 
 /// How long slurmd may take to write a line that a request leads to.
 const LOG_PATIENCE: Duration = Duration::from_secs(20);
@@ -20,6 +22,24 @@ pub struct Case {
     answers: Vec<(String, String)>,
     /// Whether the request is made again until it has its answers.
     repeats: bool,
+    /// Whether it goes on beside the requests below it.
+    is_beside: bool,
+}
+
+/// A program that runs beside the requests below its own, until this value is dropped.
+pub struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        process::end(&mut self.0);
+    }
+}
+
+/// A program of a request, with its arguments and variables.
+struct Program {
+    name: String,
+    arguments: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Case {
@@ -54,6 +74,16 @@ impl Case {
             Some((last, lines)) if kind == "=" && last == "=" => *lines += &format!(" {text}"),
             _ => self.answers.push((kind.into(), text.into())),
         }
+    }
+
+    /// The request goes on beside those below it.
+    pub fn set_beside(&mut self) {
+        self.is_beside = true;
+    }
+
+    /// Starts a request that goes on beside those below it; nothing for another one.
+    pub fn beside(&self, cluster: &Cluster) -> Option<Beside> {
+        self.is_beside.then(|| self.start(cluster))
     }
 
     /// The answers that are others, each with what there is instead.
@@ -95,39 +125,69 @@ impl Case {
             .collect()
     }
 
+    /// Starts the request, which goes on beside those below it.
+    fn start(&self, cluster: &Cluster) -> Beside {
+        let Program {
+            name,
+            arguments,
+            variables,
+        } = self.program(cluster);
+        let mut command = cluster.program(&name);
+        command.args(arguments).envs(variables);
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = quiet.spawn();
+        Beside(child.unwrap_or_else(|why| panic!("line {}: {name}: {why}", self.number)))
+    }
+
     fn run(&self, cluster: &Cluster) -> Done {
+        let Program {
+            name,
+            arguments,
+            variables,
+        } = self.program(cluster);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        if name == "sbatch" && !self.script.is_empty() {
+            let folder = cluster.folder().to_string_lossy();
+            let script = self.script.replace("CLUSTER", &folder);
+            return batch(cluster, &arguments, &script, &variables);
+        }
+        cluster.run_with(&name, &arguments, &variables)
+    }
+
+    /// The request's program in a cluster: `berth` is the built command with the cluster's state.
+    fn program(&self, cluster: &Cluster) -> Program {
         let folder = cluster.folder().to_string_lossy();
-        let words: Vec<_> = self
+        let mut words = self
             .words
             .iter()
             .map(|word| word.replace("CLUSTER", &folder))
-            .collect();
+            .peekable();
+        let mut variables = vec![("PATH".to_owned(), path_with_berth())];
         let is_variable =
-            |word: &&String| word.starts_with(|first: char| first.is_ascii_uppercase());
-        let (variables, words) = words.split_at(words.iter().take_while(is_variable).count());
-        let variables: Vec<_> = variables
-            .iter()
-            .filter_map(|word| word.split_once('='))
-            .collect();
-        let arguments: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
-        match words.first().map(String::as_str) {
-            Some("berth") => {
-                let state = cluster.folder().join("run/berth");
-                let state = [("BERTH_STATE_DIR", &*state.to_string_lossy())];
-                let command = crate::command();
-                let variables = [&state, &variables[..]].concat();
-                cluster.run_with(&command.to_string_lossy(), &arguments, &variables)
+            |word: &String| word.starts_with(|first: char| first.is_ascii_uppercase());
+        while let Some(word) = words.next_if(is_variable) {
+            if let Some((name, value)) = word.split_once('=') {
+                variables.push((name.into(), value.into()));
             }
-            Some("sbatch") if !self.script.is_empty() => {
-                let script = self.script.replace("CLUSTER", &folder);
-                batch(cluster, &arguments, &script, &variables)
-            }
-            Some(program) => {
-                let path = [("PATH", &*path_with_berth())];
-                let variables = [&path, &variables[..]].concat();
-                cluster.run_with(program, &arguments, &variables)
-            }
-            None => panic!("line {}: no command", self.number),
+        }
+        let name = words.next();
+        let mut name = name.unwrap_or_else(|| panic!("line {}: no command", self.number));
+        if name == "berth" {
+            let state = cluster.folder().join("run/berth");
+            variables.insert(
+                0,
+                ("BERTH_STATE_DIR".into(), state.to_string_lossy().into()),
+            );
+            name = crate::command().to_string_lossy().into_owned();
+        }
+        Program {
+            name,
+            arguments: words.collect(),
+            variables,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | `notes any` | below it there may be other notes of berth's than those that the facts name, until a line `notes` |
 //! | `use WORDS` | the words before those of each request below, or around them, where a `…` stands; below two such lines each request is made with both |
 //! | `$ WORDS` | a request, in the words of a shell; variables may stand in front |
+//! | `& WORDS` | a program that runs beside the requests below it, until the facts about its cluster end |
 //! | `< LINE` | a line of the script for `sbatch`, whose output is then the job's |
 //! | `= TEXT`, or `=> TEXT` behind a request | stdout as a whole, its lines with a blank between them |
 //! | `out TEXT`, `err TEXT` | stdout has this text, stderr has it |
@@ -24,7 +25,8 @@
 //! | `wait` | the request is made again until it has these answers |
 //!
 //! A `…` in an answer stands for any text. Lines on stdout that begin with `TASK: ` lose that and are in the tasks' order.
-//! `@cpus` behind `srun` shows each task's CPUs as the kernel has them. CLUSTER is the cluster's folder, and TESTS the
+//! `@cpus` behind `srun` shows each task's CPUs as the kernel has them; `@program` is the program that reads the facts,
+//! which may be the tasks' too. CLUSTER is the cluster's folder, and TESTS the
 //! folder of the tests. `berth` is the built command, and as a request it has this cluster's state. After its facts a cluster is idle again.
 
 mod case;
@@ -47,7 +49,7 @@ use case::Case;
 use text::Step;
 
 /// The task's own words on its CPUs, read by the shell itself: a program would be one more thing to trust.
-const CPUS: &str = "let cpus = /bin/sh -c 'while read -r key cpus; do case $key in Cpus_allowed_list:) \
+const CPUS: &str = "/bin/sh -c 'while read -r key cpus; do case $key in Cpus_allowed_list:) \
                     echo \"$SLURM_PROCID: $cpus\";; esac; done < /proc/self/status'";
 
 /// Requests about the same clusters.
@@ -57,29 +59,36 @@ struct Facts {
     cases: Vec<Case>,
 }
 
-/// Fails with every answer of a file that is another one.
+/// Fails with every answer of a file that is another one. Returns why a file's facts are about no machine like this one.
 ///
 /// # Panics
-/// If one is, or if the file cannot be read.
-pub fn hold(file: &Path) {
+/// If an answer is another one, or if the file cannot be read.
+pub fn hold(file: &Path) -> Option<String> {
     let text =
         std::fs::read_to_string(file).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let folder = tempfile::tempdir().expect("a folder for the files");
-    let Some(parts) = read(&text, &folder) else {
-        return;
+    let parts = match read(&text, &folder) {
+        Ok(parts) => parts,
+        Err(need) => return Some(format!("it needs {need}")),
     };
     let mut wrong = Vec::new();
     for part in parts {
         for options in &part.clusters {
             let words = shlex::split(options).expect("options of ci/cluster");
             let cluster = builder(words).up();
+            // Elsewhere discovery is in time, and the requests' jobs are numbered from 1.
+            if std::env::var_os("BERTH_VM_OUT").is_some() {
+                wait_for_machine(&cluster);
+            }
             let found = differences(&part.cases, &cluster);
+            let found = found.iter();
             wrong.extend(found.map(|text| format!("{name}:{text} with cluster {options}\n")));
             clear(&cluster);
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    None
 }
 
 /// A cluster with these options. An example's own words for berth hold.
@@ -92,6 +101,18 @@ fn builder(options: Vec<String>) -> Builder {
     builder.options(options)
 }
 
+/// Waits for a machine whose discovery took long: slurmd went on before its end, and looks for that from a launch on if
+/// berth is its task plugin.
+pub fn wait_for_machine(cluster: &Cluster) {
+    let has_line = |words| cluster.slurmd_log().contains(words).then_some(());
+    let is_late = has_line("goes on in the background").is_some();
+    if is_late && has_line("does not list task/berth").is_none() {
+        cluster.run("srun", &["true"]).expect_ok();
+        let again = "the machine was discovered again";
+        cluster.wait_for("the machine", || has_line(again));
+    }
+}
+
 /// Ends what a cluster's requests have left, and waits until it is idle: a refusal has drained no node.
 fn clear(cluster: &Cluster) {
     let jobs = cluster.run("squeue", &["-h", "-o%A"]).expect_ok();
@@ -101,24 +122,34 @@ fn clear(cluster: &Cluster) {
     cluster.wait_idle();
 }
 
-fn differences<'a>(cases: &'a [Case], cluster: &'a Cluster) -> impl Iterator<Item = String> + 'a {
-    cases.iter().flat_map(|case| case.differences(cluster))
+/// The answers that are others.
+fn differences(cases: &[Case], cluster: &Cluster) -> Vec<String> {
+    let (mut beside, mut wrong) = (Vec::new(), Vec::new());
+    for case in cases {
+        match case.beside(cluster) {
+            Some(program) => beside.push(program),
+            None => wrong.extend(case.differences(cluster)),
+        }
+    }
+    wrong
 }
 
-/// The facts of a text; none where the machine lacks something that they need.
-fn read(text: &str, folder: &TempDir) -> Option<Vec<Facts>> {
+/// The facts of a text; what they need, where the machine lacks it.
+fn read(text: &str, folder: &TempDir) -> Result<Vec<Facts>, String> {
     let tests = env!("CARGO_MANIFEST_DIR");
     let place = folder.path().display().to_string();
     let text = text.replace("FOLDER", &place).replace("TESTS", tests);
     let mut parts: Vec<Facts> = Vec::new();
     let mut notes_are_open = false;
-    for step in text::parse(&format!("{CPUS}\n{text}"), &["needs", "cluster", "notes"]) {
+    let program = std::env::current_exe().expect("this program's path");
+    let named = [("cpus", CPUS), ("program", &program.to_string_lossy())];
+    for step in text::parse(&text, &["needs", "cluster", "notes"], &named) {
         match step {
             Step::Use => {}
             Step::File { name, text } => text::write(&folder.path().join(name), &text),
             Step::Setting { kind, text } if kind == "needs" => {
                 if !has(&text) {
-                    return None;
+                    return Err(text);
                 }
             }
             Step::Setting { kind, text } if kind == "notes" => notes_are_open = text == "any",
@@ -140,7 +171,7 @@ fn read(text: &str, folder: &TempDir) -> Option<Vec<Facts>> {
             }
         }
     }
-    Some(parts)
+    Ok(parts)
 }
 
 /// Whether this machine has what a file's facts need. If it has not, the calling test counts as skipped.

@@ -50,15 +50,19 @@ struct Reader {
     contexts: Vec<String>,
 }
 
-/// The files and requests of a text, and the lines that begin with one of these settings. Below several `use` lines in a
+/// The files and requests of a text, and the lines that begin with one of these settings. Some names stand for a text
+/// already. Below several `use` lines in a
 /// row each request is several.
 ///
 /// # Panics
 /// If a line has no meaning.
-pub fn parse(text: &str, settings: &[&str]) -> Vec<Step> {
+pub fn parse(text: &str, settings: &[&str], named: &[(&str, &str)]) -> Vec<Step> {
+    let known = named
+        .iter()
+        .map(|(name, text)| (format!("@{name}"), (*text).into()));
     let mut reader = Reader {
         steps: Vec::new(),
-        named: Vec::new(),
+        named: known.collect(),
         contexts: vec![String::new()],
     };
     for (line, number) in text.lines().zip(1..) {
@@ -105,6 +109,10 @@ impl Reader {
                 if !answer.is_empty() {
                     self.each_last(|case| case.answer("=", answer));
                 }
+            }
+            ("&", _) => {
+                self.request(number, rest);
+                self.each_last(Case::set_beside);
             }
             ("<", Some(Step::Request(case))) if case.is_open() => {
                 self.each_last(|case| case.input(rest));

@@ -1,24 +1,20 @@
-//! `berth-cpusets [WORD…]`: LSF's page on cpusets as jobs, on a machine of two NUMA nodes with eight CPUs each, for the
-//! virtual machines of `ci/vm`. The kernel says which CPUs and memory nodes a task has, by its mask and by its cgroup,
-//! and where its memory is. Words choose lines. It is also the tasks' program.
+//! `berth-cpusets [NAME…]`: LSF's page on cpusets as jobs, on a machine of two NUMA nodes with eight CPUs each, for the
+//! virtual machines of `ci/vm`: the facts of `tests/scenes/cpusets`. Names choose files. It is also the tasks' program.
 
-mod fit;
-mod lines;
-mod memory;
-mod nodes;
-mod script;
-mod site;
 mod task;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use berth_tests::confine::v1;
+use berth_tests::facts::hold;
+use berth_tests::verdicts::Verdicts;
 
-use site::{Cgroups, Counts, Site};
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/cpusets");
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(code) = task::role(&words) {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(code) = task::role(&names) {
         return code;
     }
     if std::env::var_os("BERTH_VM_OUT").is_none() {
@@ -27,45 +23,23 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     }
-    let mut counts = Counts::default();
-    one_node(&words, Cgroups::V2, &mut counts);
-    let two = Site::of_two_nodes(&words);
-    nodes::play(&two);
-    counts.add(two);
-    let mut skipped = 0;
+    let mut counts = Verdicts::default();
+    let mut play = |name: &str, version: &str| {
+        if names.is_empty() || names.iter().any(|chosen| chosen == name) {
+            let file = Path::new(FOLDER).join(format!("{name}.txt"));
+            counts.judge(&format!("{name}, cgroups {version}"), || hold(&file));
+        }
+    };
+    for name in ["best", "first", "nodes"] {
+        play(name, "v2");
+    }
     match v1::enter() {
         Ok(()) => {
-            one_node(&words, Cgroups::V1, &mut counts);
+            play("best", "v1");
+            play("first", "v1");
             v1::leave().expect("version 2 again");
         }
-        Err(why) => {
-            skipped += 1;
-            println!("skip cgroup v1: {why}");
-        }
+        Err(why) => println!("skip cgroups v1: {why}"),
     }
-    println!(
-        "{} lines as expected, {} not, {skipped} skipped",
-        counts.passed, counts.failed
-    );
-    match counts {
-        Counts {
-            passed: 1..,
-            failed: 0,
-        } => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-/// What needs one node, by best fit and by first fit.
-fn one_node(words: &[String], cgroups: Cgroups, counts: &mut Counts) {
-    let best = Site::of_one_node(words, cgroups, "on");
-    lines::play(&best, lines::BEST);
-    memory::play(&best);
-    script::play(&best);
-    fit::play(&best, fit::BEST);
-    counts.add(best);
-    let first = Site::of_one_node(words, cgroups, "off");
-    lines::play(&first, lines::FIRST);
-    fit::play(&first, fit::FIRST);
-    counts.add(first);
+    counts.end("files")
 }

@@ -33,21 +33,31 @@ fn look() {
 }
 
 /// Fills memory; prints the memory nodes that the task may use and that its cgroup has, the policy of that memory,
-/// and how many of its pages are on each node.
+/// and on which node all of its pages are, or most of them.
 fn fill(size: usize) {
     let mut memory = vec![0_u8; size << 20];
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
     let maps = read("/proc/self/numa_maps");
     let largest = maps.lines().max_by_key(|line| value(line, "anon="));
     let largest = largest.expect("a mapping");
+    let pages = [value(largest, "N0="), value(largest, "N1=")];
+    let expected = (size << 20) / PAGE;
+    let share = match pages {
+        [0, _] | [_, 0] => "all",
+        _ => "most",
+    };
     println!(
-        "{} {} {} {} {}",
+        "{} {} {} {share} on {}",
         status("Mems_allowed_list"),
         of_cgroup("mems"),
-        value(largest, "N0="),
-        value(largest, "N1="),
-        policy(largest)
+        policy(largest),
+        u8::from(pages[1] > pages[0])
     );
+    // The kernel leaves out pages that it moves at that moment: 33 of 153,600 were seen to be missing. Where they are all on
+    // one node none is missing.
+    let counted = (pages[0] + pages[1]) as usize;
+    let least = if share == "all" { 100 } else { 99 };
+    assert!(counted * 100 >= expected * least, "{pages:?} of {expected}");
     // It stays in use until here.
     assert_eq!(memory.last(), Some(&0));
 }

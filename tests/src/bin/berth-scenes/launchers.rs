@@ -6,30 +6,8 @@ use std::process::Command;
 
 use berth_tests::Cluster;
 
-use crate::tools::{Task, all_cpus, cpus, in_allocation, lists, me, tasks};
+use crate::tools::{Task, all_cpus, in_allocation, lists, me, tasks};
 use crate::{Outcome, berth};
-
-pub fn srun_inside() -> Outcome {
-    let cluster = berth();
-    let me = me();
-    // In a script, and in a step that is bound to one thread itself.
-    let script = format!(
-        "srun -n4 --cpu-bind=cores -m block:block {me} probe\n\
-         srun -n1 --cpu-bind=map_cpu:3 srun --overlap -n4 --cpu-bind=threads -m block:block {me} probe\n\
-         srun -n1 --cpu-bind=map_cpu:3 srun --overlap -n2 {me} probe"
-    );
-    let batch = cluster.sbatch(&["--exclusive", "-n8"], &script);
-    assert_eq!(batch.state, "COMPLETED", "{batch:?}");
-    let found = all_cpus(&tasks(&batch.output));
-    for (count, list) in [(1, "0-1"), (1, "6-7"), (1, "0"), (1, "3")] {
-        let here = found.iter().filter(|set| **set == cpus(list)).count();
-        assert!(here >= count, "no {list} in {batch:?}");
-    }
-    assert_eq!(found.len(), 10, "{batch:?}");
-    assert!(!batch.output.contains("refused"), "{batch:?}");
-    cluster.wait_idle();
-    Ok(())
-}
 
 /// Ranks of another launcher: all there, and not all on one core.
 #[track_caller]
@@ -99,27 +77,6 @@ pub fn mpich() -> Outcome {
         spread(&tasks(&printed), 8, &format!("{options:?} {printed}"));
     }
     cluster.wait_idle();
-    Ok(())
-}
-
-/// One task a node with all its CPUs, whose children are its own business.
-pub fn one_task_starts_many() -> Outcome {
-    let cluster = berth();
-    let many = format!(
-        "for rank in 0 1 2 3; do RANK=$rank {} probe & done; wait",
-        me()
-    );
-    let whole = cluster.srun(&["-n1", "-c16", "--exclusive", "sh", "-c", &many]);
-    assert_eq!(
-        all_cpus(&tasks(&whole.expect_ok())),
-        lists(&["0-15", "0-15", "0-15", "0-15"])
-    );
-    // The whole node and no -c: one core for the task, as srun's rule is.
-    let narrow = cluster.srun(&["-n1", "--exclusive", "sh", "-c", &many]);
-    assert_eq!(
-        all_cpus(&tasks(&narrow.expect_ok())),
-        lists(&["0-1", "0-1", "0-1", "0-1"])
-    );
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! `berth-scenes [NAME…]`: what sites do with Slurm beside plain steps, on the machine it runs on, with
 //! what the kernel says of every task. Meant for the virtual machines of `ci/vm`; which scenes fit depends
-//! on the machine. Names choose; without any, all that fit are played.
+//! on the machine. Most are files of facts in `tests/scenes`, in a folder for each machine; the others need code.
+//! Names choose; without any, all that fit are played.
 
-mod binding;
 mod cgroup_v1;
 mod command;
 mod early;
@@ -12,14 +12,14 @@ mod lifecycle;
 mod nodes;
 mod rank_files;
 mod specialised;
-mod steps;
 mod tools;
 
-use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use berth_tests::Cluster;
+use berth_tests::facts::{hold, wait_for_machine};
+use berth_tests::verdicts::Verdicts;
 
 /// `Err` says why a scene was not played; a failed assertion fails it.
 pub type Outcome = Result<(), String>;
@@ -33,15 +33,7 @@ const SMT: &str = "2x4x2";
 const PAPER: &str = "4x2x1";
 
 const SCENES: &[Scene] = &[
-    ("exact steps at once", SMT, steps::exact_at_once),
-    ("overlapping steps", SMT, steps::overlapping),
-    ("several programs", SMT, steps::several_programs),
-    ("heterogeneous step", SMT, steps::heterogeneous_step),
-    ("heterogeneous job", SMT, jobs::heterogeneous_job),
-    ("job array", SMT, jobs::array),
-    ("confined by cgroups", SMT, jobs::confined),
     ("confined by cgroups v1", SMT, cgroup_v1::confined),
-    ("batch, interactive, extern", SMT, jobs::every_kind),
     ("accounts and QOS", SMT, jobs::accounts),
     (
         "specialised cores of the node",
@@ -57,29 +49,11 @@ const SCENES: &[Scene] = &[
     ("health and counters", SMT, command::health),
     ("slurmd restarts", SMT, lifecycle::restarted),
     ("configless", SMT, lifecycle::configless),
-    ("srun inside", SMT, launchers::srun_inside),
     ("Open MPI's mpirun", SMT, launchers::open_mpi),
     ("rank files", SMT, rank_files::open_mpi),
     ("MPICH's mpirun", SMT, launchers::mpich),
-    (
-        "one task that starts many",
-        SMT,
-        launchers::one_task_starts_many,
-    ),
-    ("binding: strategies", SMT, binding::strategies),
-    ("binding: default line", SMT, binding::default_line),
-    ("binding: shared node", SMT, binding::shared_node),
-    ("binding: overlapping steps", SMT, binding::overlapping),
-    (
-        "binding: without the task plugin",
-        SMT,
-        binding::without_task_plugin,
-    ),
-    ("the paper's 32 tasks", PAPER, nodes::paper),
     ("layouts over nodes", PAPER, nodes::layouts),
     ("planned over nodes", PAPER, command::planned_over_nodes),
-    ("a host file", PAPER, nodes::host_file),
-    ("uneven nodes", PAPER, nodes::uneven),
 ];
 
 fn main() -> ExitCode {
@@ -95,39 +69,40 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let here = tools::machine();
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let syslog = early::Syslog::serve();
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for (name, _, play) in SCENES
-        .iter()
-        .filter(|(name, machine, _)| *machine == here && wanted(name))
-    {
-        let start = Instant::now();
-        let outcome = catch_unwind(play);
-        syslog.end_scene(outcome.is_err());
-        let seconds = start.elapsed().as_secs_f32();
-        match outcome {
-            Ok(Ok(())) => {
-                passed += 1;
-                println!("pass {name} ({seconds:.0} s)");
-            }
-            Ok(Err(why)) => {
-                skipped += 1;
-                println!("skip {name}: {why}");
-            }
-            Err(_) => {
-                failed += 1;
-                println!("FAIL {name} ({seconds:.0} s)");
-            }
+    let mut counts = Verdicts::default();
+    let mut play = |name: &str, play: &dyn Fn() -> Option<String>| {
+        if names.is_empty() || names.iter().any(|wanted| wanted == name) {
+            let passed = counts.judge(name, play);
+            syslog.end_scene(!passed);
+        }
+    };
+    for file in facts(&here) {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        play(&name, &|| hold(&file));
+    }
+    for (name, machine, scene) in SCENES {
+        if *machine == here {
+            play(name, &|| scene().err());
         }
     }
-    println!("{here}: {passed} scenes passed, {failed} failed, {skipped} skipped");
-    ExitCode::from(u8::from(failed > 0 || passed == 0))
+    counts.end("scenes")
+}
+
+/// The files of facts about a machine.
+fn facts(machine: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("scenes")
+        .join(machine);
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> = files.map(|file| file.path()).collect();
+    files.sort();
+    files
 }
 
 /// A cluster with berth as it comes.
 fn berth() -> Cluster {
     let cluster = Cluster::builder().plugstack(Some("")).up();
-    tools::wait_for_machine(&cluster);
+    wait_for_machine(&cluster);
     cluster
 }

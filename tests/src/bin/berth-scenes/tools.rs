@@ -120,26 +120,6 @@ pub fn lists(lists: &[&str]) -> Vec<BTreeSet<u32>> {
     lists.iter().map(|list| cpus(list)).collect()
 }
 
-/// On a slow emulator slurmd goes on before its discovery has ended.
-pub fn wait_for_machine_file(cluster: &Cluster) {
-    let nodes = cluster.folder().join("run/berth");
-    cluster.wait_for("the machine file", || {
-        let mut files = fs::read_dir(&nodes).ok()?.flatten();
-        let is_there = files.any(|node| node.path().join("machine.json").exists());
-        is_there.then_some(())
-    });
-}
-
-/// slurmd looks for the end of such a discovery from a launch on.
-pub fn wait_for_machine(cluster: &Cluster) {
-    let has_line = |words| cluster.slurmd_log().contains(words).then_some(());
-    if has_line("goes on in the background").is_some() {
-        cluster.run("srun", &["true"]).expect_ok();
-        let again = "the machine was discovered again";
-        cluster.wait_for("the machine", || has_line(again));
-    }
-}
-
 /// No CPU in two of them.
 #[track_caller]
 pub fn assert_disjoint(tasks: &[Task]) {
