@@ -2,6 +2,7 @@
 //! and the one corrected line to use instead. In: a text, and the place that it is for. Out: a [`Report`].
 
 mod blocks;
+mod calculation;
 mod case;
 mod command;
 mod directives;
