@@ -11,7 +11,7 @@ use berth_srun::Program;
 use berth_srun::options::variables;
 
 use super::controller::{OnlyJob, only_job, passed_on};
-use super::for_programs::cpus;
+use super::for_programs::{ALONE, cpus};
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
 use super::{answer_of_line, premises};
@@ -86,12 +86,10 @@ fn planned(args: &Question, found: &OnlyJob) -> PlannedJob {
 /// salloc runs its command where it is typed, so no format shows masks of it.
 fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), NoAnswer> {
     let has_cells = !matches!(args.format, None | Some(Format::Table | Format::Json));
-    if found.line.program == Program::Sbatch || !(has_cells || args.batch.is_some()) {
-        return Ok(());
+    match found.line.program != Program::Sbatch && has_cells {
+        true => Err(NoAnswer::Usage(ALONE.into())),
+        false => Ok(()),
     }
-    let why = "salloc alone binds no task, so only the formats table and json show it; give a step inside, \
-               as --job 'salloc -n8' 'srun ./app'";
-    Err(NoAnswer::Usage(why.into()))
 }
 
 /// sbatch submits nothing without its script.
