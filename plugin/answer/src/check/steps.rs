@@ -53,7 +53,7 @@ fn steps(
     let all = read.all_scripts();
     let is_planned = |line: &usize| {
         let mut steps = found.iter().filter(|step| step.line == Some(*line));
-        steps.any(|step| matches!(step.answer, Some(StepAnswer::Planned { .. })))
+        steps.any(|step| step.planned().is_some())
     };
     let beside = all.iter().flat_map(|script| beside_others(script));
     let beside = beside.filter(is_planned).collect();

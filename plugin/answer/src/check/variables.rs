@@ -11,7 +11,7 @@ use super::calculation::{LONGEST, calculate};
 use crate::shell::{Word, is_letter, is_variable, scan};
 
 /// A variable of the script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variable {
     /// Its value, in which other variables of the script have been expanded.
     pub value: Rc<str>,
@@ -30,18 +30,15 @@ impl Variable {
         Self {
             value: format!("${{{name}?}}").into(),
             is_computed: true,
-            end: None,
-            is_hidden: false,
+            ..Self::default()
         }
     }
 
     /// A variable that is not set.
     pub(crate) fn unset() -> Self {
         Self {
-            value: "".into(),
-            is_computed: false,
-            end: None,
             is_hidden: true,
+            ..Self::default()
         }
     }
 }
@@ -292,8 +289,7 @@ mod tests {
             let variable = Variable {
                 value: value.text.into(),
                 is_computed: value.is_computed,
-                end: None,
-                is_hidden: false,
+                ..Variable::default()
             };
             variables.insert("A".into(), variable);
             assert!(length <= LONGEST, "{length}");

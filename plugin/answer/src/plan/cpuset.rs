@@ -56,7 +56,7 @@ impl Question {
         let CpusetRequest::Static(named) = requested else {
             return None;
         };
-        let mut sets = self.site_cpusets()?.sets.iter();
+        let mut sets = self.site_cpusets()?.words.static_cpusets.iter();
         let set = sets.find(|set| set.name == named.name.as_str())?;
         let mems = CpuSet::from_list(&set.mems).ok();
         let options = format!("CPUSET_OPTIONS={}", set.options);
@@ -88,7 +88,8 @@ impl Question {
         {
             return Ok(());
         }
-        let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
+        let site = self.site_cpusets();
+        let sets = site.map_or(&[][..], |site| &site.words.static_cpusets);
         if sets.is_empty() {
             return Err(NoAnswer::NotModelled(format!(
                 "--cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \

@@ -265,6 +265,9 @@ fn is_line(word: &str) -> bool {
     is_exclusive(word) || !word.starts_with('-') && words.any(has)
 }
 
+/// Stands before the reason of a step that would not run.
+const REFUSED: &str = "refused";
+
 /// Nodes that the table names; the JSON has all.
 const MOST_NAMES: usize = 8;
 
@@ -306,11 +309,9 @@ impl PlannedJob {
 
     /// The steps that would be refused, in words.
     pub(crate) fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
-        self.steps.iter().filter_map(|step| match &step.answer {
-            Some(StepAnswer::Refused { why }) => {
-                Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
-            }
-            _ => None,
+        self.steps.iter().filter_map(|step| {
+            let (_, why) = step.not_planned().filter(|(what, _)| *what == REFUSED)?;
+            Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
         })
     }
 }
@@ -319,16 +320,22 @@ impl JobStep {
     /// `line 3: srun -n2 ./app`, with the reason where there is no plan.
     pub(super) fn title(&self) -> String {
         let line = self.line.unwrap_or(1);
-        let why = match &self.answer {
-            Some(StepAnswer::Refused { why }) => format!(": refused: {why}"),
-            Some(StepAnswer::NotPlanned { why }) => format!(": not planned: {why}"),
-            _ => String::new(),
-        };
+        let why = self.not_planned();
+        let why = why.map_or(String::new(), |(what, why)| format!(": {what}: {why}"));
         format!("line {line}: {}{why}", self.text)
     }
 
+    /// What stands in place of a plan, with the reason.
+    fn not_planned(&self) -> Option<(&'static str, &str)> {
+        match &self.answer {
+            Some(StepAnswer::Refused { why }) => Some((REFUSED, why)),
+            Some(StepAnswer::NotPlanned { why }) => Some(("not planned", why)),
+            _ => None,
+        }
+    }
+
     /// Its plan, if there is one.
-    pub(super) fn planned(&self) -> Option<&InJob> {
+    pub(crate) fn planned(&self) -> Option<&InJob> {
         match &self.answer {
             Some(StepAnswer::Planned { inside, .. }) => Some(inside),
             _ => None,
@@ -349,13 +356,10 @@ impl JobStep {
             Some(line) => writeln!(out, "\nline {line:<6} {}", self.text)?,
             None => writeln!(out, "\ninside      {}", self.text)?,
         }
-        match &self.answer {
-            Some(StepAnswer::Planned { .. }) => {}
-            Some(StepAnswer::Refused { why }) => write_named(out, screen.width, "refused", why)?,
-            Some(StepAnswer::NotPlanned { why }) => {
-                write_named(out, screen.width, "not planned", why)?
-            }
-            None => writeln!(out, "plan it:    {}", self.plan)?,
+        match self.not_planned() {
+            Some((what, why)) => write_named(out, screen.width, what, why)?,
+            None if self.answer.is_none() => writeln!(out, "plan it:    {}", self.plan)?,
+            None => {}
         }
         Ok(self.planned())
     }
