@@ -32,16 +32,17 @@ impl Names {
 
     /// A node's name if its position is enough: `2`, or `n3`.
     pub fn short(&self, node: u32) -> Cow<'_, str> {
-        match self {
-            Self::Numbered => node.to_string().into(),
-            Self::Listed(names) => names[node as usize].as_str().into(),
-        }
+        self.named(node, "")
     }
 
     /// A node's name if a name is needed: `node2`, or `n3`.
     pub fn long(&self, node: u32) -> Cow<'_, str> {
+        self.named(node, "node")
+    }
+
+    fn named(&self, node: u32, before: &str) -> Cow<'_, str> {
         match self {
-            Self::Numbered => format!("node{node}").into(),
+            Self::Numbered => format!("{before}{node}").into(),
             Self::Listed(names) => names[node as usize].as_str().into(),
         }
     }
@@ -64,7 +65,13 @@ pub fn nodes(args: &Question) -> Result<Nodes, Failure> {
     let listed = match &args.srun.nodelist {
         Some(list) if list.contains('/') => read(list, args.hosts.as_ref())?,
         Some(list) => expand(list, Most::COMMAND_LINE)?,
-        None => return Ok(unnamed(requested)),
+        None => {
+            return Ok(Nodes {
+                names: Names::Numbered,
+                count: requested.unwrap_or(1),
+                of_tasks: None,
+            });
+        }
     };
     // Nodes stand in slurmctld's order, in whatever order they were named.
     let mut names = listed.clone();
@@ -89,14 +96,6 @@ pub fn nodes(args: &Question) -> Result<Nodes, Failure> {
         names: Names::Listed(names),
         of_tasks,
     })
-}
-
-fn unnamed(requested: Option<u32>) -> Nodes {
-    Nodes {
-        names: Names::Numbered,
-        count: requested.unwrap_or(1),
-        of_tasks: None,
-    }
 }
 
 /// A file of host lists, one per line, in which `n1*3` stands for three tasks on n1.

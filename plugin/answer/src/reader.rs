@@ -264,7 +264,7 @@ impl PlanArgs {
         }
         self.request.slurms.append(&mut options);
         self.line_variables.extend(line.variables);
-        self.line_notes.extend(line.note);
+        self.for_mpirun = line.for_mpirun.or(self.for_mpirun.take());
         self.only_job |= line.only_job;
         self.job = line.job.or(self.job.take());
         Ok(())

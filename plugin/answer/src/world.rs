@@ -35,11 +35,6 @@ pub trait World {
     /// Why nobody knows.
     fn gpus(&self, job: &OwnJob) -> Result<GpusOfJob, String>;
 
-    /// The release line of Slurm on that machine; none if it is unknown.
-    fn release(&self) -> Release {
-        Release::NEWEST
-    }
-
     /// The batch script that an sbatch would run by this name.
     fn script(&self, name: &str) -> ScriptFile;
 
@@ -89,6 +84,9 @@ pub struct Context {
     pub cluster: Option<ClusterConfig>,
     /// berth's line in its plugstack.conf.
     pub plugstack: Option<Arc<PlugstackLine>>,
+    /// The release line of the Slurm that is installed on the host, if the request is for that, and no node with berth
+    /// gives it.
+    pub installed: Option<Release>,
 }
 
 impl Context {
@@ -97,7 +95,8 @@ impl Context {
     pub fn release(&self) -> Option<Release> {
         let cluster = self.cluster.as_ref().and_then(|found| found.as_ref().ok());
         let shown = cluster.and_then(|config| config.version.as_deref()?.parse().ok());
-        shown.or_else(|| self.node.as_ref()?.release())
+        let announced = || self.node.as_ref()?.release();
+        shown.or_else(announced).or(self.installed)
     }
 
     /// A variable of the user's environment.

@@ -71,14 +71,11 @@ impl Case {
         );
         match self.answers.last_mut() {
             _ if kind == "wait" => self.repeats = true,
+            // The request goes on beside those below it.
+            _ if kind == "&" => self.is_beside = true,
             Some((last, lines)) if kind == "=" && last == "=" => *lines += &format!(" {text}"),
             _ => self.answers.push((kind.into(), text.into())),
         }
-    }
-
-    /// The request goes on beside those below it.
-    pub fn set_beside(&mut self) {
-        self.is_beside = true;
     }
 
     /// Starts a request that goes on beside those below it; nothing for another one.

@@ -51,8 +51,7 @@ struct Reader {
 }
 
 /// The files and requests of a text, and the lines that begin with one of these settings. Some names stand for a text
-/// already. Below several `use` lines in a
-/// row each request is several.
+/// already. Below several `use` lines in a row each request is several.
 ///
 /// # Panics
 /// If a line has no meaning.
@@ -112,7 +111,7 @@ impl Reader {
             }
             ("&", _) => {
                 self.request(number, rest);
-                self.each_last(Case::set_beside);
+                self.each_last(|case| case.answer(kind, "goes on"));
             }
             ("<", Some(Step::Request(case))) if case.is_open() => {
                 self.each_last(|case| case.input(rest));

@@ -227,9 +227,9 @@ pub struct PlanArgs {
     /// A line sets these variables, NAME=VALUE, before its srun.
     #[arg(skip)]
     pub line_variables: Vec<String>,
-    /// Notes that the reader of a line makes, such as the srun line for an mpirun.
+    /// srun's options that place the tasks as the mpirun of the line does.
     #[arg(skip)]
-    pub line_notes: Vec<String>,
+    pub for_mpirun: Option<String>,
     /// The whole line is that of a job, and starts no step.
     #[arg(skip)]
     pub only_job: bool,

@@ -2,6 +2,7 @@
 //! and the one corrected line to use instead. In: a text, and the place that it is for. Out: a [`Report`].
 
 mod blocks;
+mod calculation;
 mod case;
 mod command;
 mod directives;
@@ -71,9 +72,14 @@ pub fn check(request: &Request<'_>, world: &dyn World) -> Result<Report, Failure
             Some(Place::named(machine, cluster, request.beside, world)?)
         }
     };
-    let there = || place.as_ref()?.args.context.release();
-    let release = request.release.or_else(there);
-    let release = release.unwrap_or_else(|| world.release());
+    let there = || match &place {
+        Some(place) => place.args.srun.release,
+        None => world
+            .context(LIVE, None)
+            .release()
+            .unwrap_or(Release::NEWEST),
+    };
+    let release = request.release.unwrap_or_else(there);
     let mut around = Surroundings::of(request.text, place, release, world);
     around.variables = request.variables;
     around.is_file = request.is_file;

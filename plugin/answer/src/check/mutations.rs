@@ -241,10 +241,10 @@ fn a_word_that_is_almost_a_variable_stays() {
     let around = Surroundings::of(b"", None, Release::V22_05, &world);
     for (old, is_changed) in [
         (
-            &b"#!/bin/bash\nsrun -D $={dir:-/tmp} mpirun ./a\n"[..],
+            &b"#!/bin/bash\n#SBATCH -n2\nsrun -D $={dir:-/tmp} mpirun ./a\n"[..],
             false,
         ),
-        (b"#!/bin/bash\nsrun -D /tmp mpirun ./a\n", true),
+        (b"#!/bin/bash\n#SBATCH -n2\nsrun -D /tmp mpirun ./a\n", true),
     ] {
         assert_eq!(
             corrected(old, &around).is_some(),

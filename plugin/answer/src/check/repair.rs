@@ -26,7 +26,7 @@ pub(super) struct Corrected {
     pub more: Vec<Finding>,
 }
 
-/// Repairs what can be repaired; none if nothing can, or if the text would be refused all the same.
+/// Repairs what can be repaired; none if nothing can. A line that would be refused all the same stays as it is.
 /// `first` are the text's own findings.
 pub(super) fn corrected(
     text: &[u8],
@@ -54,13 +54,32 @@ pub(super) fn corrected(
         }
         state = next;
     }
-    let mut rules = state.found.iter().map(|finding| finding.rule);
-    let is_refused = rules.any(|rule| has_word(REFUSALS, rule));
-    let text_now = state.read.text.to_vec();
-    (text_now != text && !is_refused).then_some(Corrected {
-        text: text_now,
-        more,
-    })
+    let refusals = |state: &State| -> Vec<Finding> {
+        let found = state.found.iter();
+        found
+            .filter(|one| has_word(REFUSALS, one.rule))
+            .cloned()
+            .collect()
+    };
+    let kept: Vec<_> = refusals(&state).iter().map(|one| one.line).collect();
+    let now = with_lines_of(&state.read.text, text, &kept);
+    let is_known = |one: &Finding| {
+        let mut known = first.iter();
+        known.any(|other| (other.rule, other.line) == (one.rule, one.line))
+    };
+    let is_right = kept.is_empty() || refusals(&State::of(&now, around)).iter().all(is_known);
+    (now != text && is_right).then_some(Corrected { text: now, more })
+}
+
+/// A text in which these lines, by their numbers, are those of another one.
+fn with_lines_of(text: &[u8], other: &[u8], numbers: &[usize]) -> Vec<u8> {
+    let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
+    let both = (1..).zip(lines(text).zip(lines(other)));
+    let chosen = both.map(|(number, (own, other))| match numbers.contains(&number) {
+        true => other,
+        false => own,
+    });
+    chosen.collect::<Vec<_>>().join(&b'\n')
 }
 
 struct State {

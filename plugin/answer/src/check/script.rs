@@ -144,8 +144,7 @@ impl<'a> Reader<'a> {
                     let value = Variable {
                         value: value.into(),
                         is_computed: value.contains('$'),
-                        end: None,
-                        is_hidden: false,
+                        ..Variable::default()
                     };
                     Some((name.into(), value))
                 })
@@ -347,8 +346,7 @@ impl<'a> Reader<'a> {
             let value = Variable {
                 value: value.text.as_str().into(),
                 is_computed: value.is_computed,
-                end: None,
-                is_hidden: false,
+                ..Variable::default()
             };
             self.variables.insert(name.text.clone(), value);
         }

@@ -28,7 +28,8 @@ pub fn answer(question: &Question, on: &Node, world: &dyn World) -> Result<Plann
     Ok(step)
 }
 
-/// The steps of the script that a line of sbatch submits, and the lines of those that start beside others.
+/// The steps of the script that a line of sbatch submits, and the lines of those that are planned but start beside
+/// others.
 fn steps(
     line: &str,
     question: &Question,
@@ -50,8 +51,13 @@ fn steps(
     add(&read, &around, &mut found);
     found.sort_by_key(|step| step.line);
     let all = read.all_scripts();
+    let is_planned = |line: &usize| {
+        let mut steps = found.iter().filter(|step| step.line == Some(*line));
+        steps.any(|step| step.planned().is_some())
+    };
     let beside = all.iter().flat_map(|script| beside_others(script));
-    (found, beside.collect())
+    let beside = beside.filter(is_planned).collect();
+    (found, beside)
 }
 
 /// The lines of steps that start while another one may still hold CPUs of the job.

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
 
+use super::calculation::{LONGEST, calculate};
 use crate::shell::{Word, is_letter, is_variable, scan};
 
 /// A variable of the script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variable {
     /// Its value, in which other variables of the script have been expanded.
     pub value: Rc<str>,
@@ -29,25 +30,18 @@ impl Variable {
         Self {
             value: format!("${{{name}?}}").into(),
             is_computed: true,
-            end: None,
-            is_hidden: false,
+            ..Self::default()
         }
     }
 
     /// A variable that is not set.
     pub(crate) fn unset() -> Self {
         Self {
-            value: "".into(),
-            is_computed: false,
-            end: None,
             is_hidden: true,
+            ..Self::default()
         }
     }
 }
-
-/// Bytes of a value that is put together: a mask for each of 256 tasks on 512 CPUs. A variable that holds itself twice
-/// doubles with each line of a script.
-const LONGEST: usize = 32 << 10;
 
 /// A text after an expansion.
 pub(crate) struct Expanded {
@@ -100,50 +94,10 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
             return Expanded::computed(text);
         }
     }
-    let text = calculate(&expanded, &value).unwrap_or(expanded);
+    let text = calculate(expanded, &value);
     Expanded {
         is_computed: text.contains(UNKNOWN),
         text,
-    }
-}
-
-/// The text with the results of its `$((…))`; none if there is none, or if one of them is not known.
-fn calculate<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
-    let mut parts = text.split("$((");
-    let mut all = parts.next()?.to_string();
-    for part in parts {
-        let (inner, rest) = part.split_once("))")?;
-        all.extend([&result(inner, &value)?.to_string(), rest]);
-    }
-    Some(all)
-}
-
-/// The result of whole numbers and names with `+ - * / %` between them.
-fn result<'a>(mut text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<i64> {
-    let (mut sum, mut product, mut sign) = (0_i64, 0_i64, '+');
-    loop {
-        let end = text.find(['+', '-', '*', '/', '%']);
-        let (operand, rest) = text.split_at(end.unwrap_or(text.len()));
-        let operand = operand.trim();
-        let number: i64 = operand
-            .parse()
-            .or_else(|why| value(operand).map_or(Err(why), str::parse))
-            .ok()?;
-        if matches!(sign, '+' | '-') {
-            sum = sum.checked_add(product)?;
-        }
-        product = match sign {
-            '+' => number,
-            '-' => number.checked_neg()?,
-            '*' => product.checked_mul(number)?,
-            '/' => product.checked_div(number)?,
-            _ => product.checked_rem(number)?,
-        };
-        let mut rest = rest.chars();
-        match rest.next() {
-            Some(next) => (sign, text) = (next, rest.as_str()),
-            None => return sum.checked_add(product),
-        }
     }
 }
 
@@ -328,30 +282,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_calculated() {
-        let value = |name: &str| {
-            [("N", "4"), ("E", "x")]
-                .iter()
-                .find(|one| one.0 == name)
-                .map(|one| one.1)
-        };
-        for (text, expected) in [
-            ("$((N*2))", "8"),
-            ("-n$(( $N / 3 + 10 - 2*N ))x", "-n3x"),
-            ("$((7%4))$((1-3))", "3-2"),
-            ("$((E))", "$((E))"),
-            ("$((N/0))", "$((N/0))"),
-            ("$((M*2))", "$((M*2))"),
-            ("$((9223372036854775807*2))", "$((9223372036854775807*2))"),
-            ("$(((N+1)*2))", "$(((N+1)*2))"),
-        ] {
-            let found = expand(text, value);
-            assert_eq!(found.text, expected);
-            assert_eq!(found.is_computed, expected.contains('$'), "{text}");
-        }
-    }
-
-    #[test]
     fn a_value_that_doubles_stays_short() {
         let mut variables = Variables::new();
         let mut set = |value: Expanded| {
@@ -359,8 +289,7 @@ mod tests {
             let variable = Variable {
                 value: value.text.into(),
                 is_computed: value.is_computed,
-                end: None,
-                is_hidden: false,
+                ..Variable::default()
             };
             variables.insert("A".into(), variable);
             assert!(length <= LONGEST, "{length}");

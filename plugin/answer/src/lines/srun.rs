@@ -17,8 +17,8 @@ pub(crate) struct WholeLine {
     pub options: Vec<LineOption>,
     /// The assignments before its command: `NAME=VALUE`.
     pub variables: Vec<String>,
-    /// What to say about it.
-    pub note: Option<String>,
+    /// srun's options that place the tasks of its mpirun.
+    pub for_mpirun: Option<String>,
     /// The line of its job.
     pub job: Option<String>,
     /// Whether it starts no step.
@@ -99,15 +99,12 @@ fn of_job(words: &[String], program: Program, release: Release) -> Result<WholeL
     })
 }
 
-/// The options of the srun that places the tasks of an mpirun, and a note that names it.
+/// The options of the srun that places the tasks of an mpirun.
 fn of_mpirun(own: &[String], release: Release) -> Result<WholeLine, NoAnswer> {
     let options = mpirun::as_srun(own)?;
-    let srun = options.join(" ");
     Ok(WholeLine {
         options: of_step(&options, release)?,
-        note: Some(format!(
-            "mpirun is planned by the rules of Open MPI 5; this places its tasks so: srun {srun}"
-        )),
+        for_mpirun: Some(options.join(" ")),
         ..WholeLine::default()
     })
 }

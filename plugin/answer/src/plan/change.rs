@@ -60,7 +60,8 @@ type Added = (&'static str, Option<String>);
 /// The changes that do what they say.
 pub(crate) fn changes(of: Answered<'_>) -> Vec<Change> {
     let (args, on, now) = (of.args, of.on, of.step);
-    if now.tasks > MOST_TASKS {
+    // An mpirun does not take srun's options.
+    if now.tasks > MOST_TASKS || args.for_mpirun.is_some() {
         return Vec::new();
     }
     let mut found: Vec<Change> = Vec::new();

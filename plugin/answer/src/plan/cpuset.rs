@@ -57,7 +57,7 @@ impl Question {
         let CpusetRequest::Static(named) = requested else {
             return None;
         };
-        let mut sets = self.site_cpusets()?.sets.iter();
+        let mut sets = self.site_cpusets()?.words.static_cpusets.iter();
         sets.find(|set| set.name == named.name.as_str())
     }
 
@@ -95,7 +95,8 @@ impl Question {
         if let Some(set) = self.announced_cpuset(named) {
             return self.is_open(set).map_err(NoAnswer::Refused);
         }
-        let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
+        let site = self.site_cpusets();
+        let sets = site.map_or(&[][..], |site| &site.words.static_cpusets);
         if sets.is_empty() {
             let why = self.unread_cpusets().map_or(
                 "no slurmd here has announced cpusets of the site; ask on the node",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
-use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
+use berth_site::announcement::{Announcement, PartitionCpuset};
 use berth_site::cpusets::{PartitionWords, Site};
 use berth_srun::node_lists;
 
@@ -86,12 +86,12 @@ impl Question {
 
     fn words_of_partition(&self) -> Option<OfPartition> {
         let site = self.site_cpusets()?;
-        if site.partitions.is_empty() {
+        let partitions = &site.words.partition_cpusets;
+        if partitions.is_empty() {
             return None;
         }
         let name = self.partition().or_else(|| self.default_partition())?;
-        let mut all = site.partitions.iter();
-        let found = all.find(|words| words.partition == name)?;
+        let found = partitions.iter().find(|words| words.partition == name)?;
         Some(OfPartition {
             words: announced(found),
             file: site.file.to_owned(),
@@ -101,12 +101,13 @@ impl Question {
     /// The site's file, as the cluster that is asked about has it, or as slurmd has announced it here.
     pub(super) fn site_cpusets(&self) -> Option<SiteCpusets<'_>> {
         if let Some((words, file)) = self.cpusets_of_cluster.as_deref() {
-            return Some(SiteCpusets::of(words, file));
+            return Some(SiteCpusets { words, file });
         }
         let node = self.context.node.as_ref()?;
         let rules = node.rules.as_ref();
         let file = rules.map_or("", |rules| rules.cpusets.as_str());
-        Some(SiteCpusets::of(&node.words, file))
+        let words = &node.words;
+        Some(SiteCpusets { words, file })
     }
 
     /// Why the cluster's file of cpusets could not be read, if that is so.
@@ -149,20 +150,10 @@ impl Question {
 
 /// The site's file of cpusets.
 pub(super) struct SiteCpusets<'a> {
-    pub sets: &'a [StaticCpuset],
-    partitions: &'a [PartitionCpuset],
+    /// The announcement that has its cpusets and the words of its partitions.
+    pub words: &'a Announcement,
     /// Its path; empty if that is not known.
     file: &'a str,
-}
-
-impl<'a> SiteCpusets<'a> {
-    fn of(words: &'a Announcement, file: &'a str) -> Self {
-        Self {
-            sets: &words.static_cpusets,
-            partitions: &words.partition_cpusets,
-            file,
-        }
-    }
 }
 
 /// An announced line. A later release's word that cannot be read here is left out.

@@ -202,51 +202,43 @@ fn write_score(out: &mut impl Write, of: Answered<'_>) -> io::Result<()> {
 }
 
 fn write_quality(out: &mut impl Write, quality: &Quality) -> io::Result<()> {
-    let Quality {
-        span_numa,
-        span_l3,
-        span_packages,
-        shared_cores,
-        idle_cores,
-        tasks_per_numa,
-        tasks_per_l3,
-        far_cpus,
-        neighbours_apart,
-    } = quality;
+    let (shared, idle) = (quality.shared_cores, quality.idle_cores);
     writeln!(
         out,
-        "spanning    {} {} NUMA nodes, {span_l3} L3 caches, {span_packages} packages",
-        counted(*span_numa, "task"),
-        either(span_numa, "spans", "span")
+        "spanning    {} {} NUMA nodes, {} L3 caches, {} packages",
+        counted(quality.span_numa, "task"),
+        either(&quality.span_numa, "spans", "span"),
+        quality.span_l3,
+        quality.span_packages
     )?;
     writeln!(
         out,
-        "cores       {shared_cores} {} shared by tasks, {idle_cores} of the step {} idle",
-        either(shared_cores, "is", "are"),
-        either(idle_cores, "stays", "stay")
+        "cores       {shared} {} shared by tasks, {idle} of the step {} idle",
+        either(&shared, "is", "are"),
+        either(&idle, "stays", "stay")
     )?;
     let between = |range: &Range| match (range.least, range.most) {
         (least, most) if least == most => least.to_string(),
         (least, most) => format!("{least} to {most}"),
     };
-    let caches = tasks_per_l3.as_ref().map(between);
+    let caches = quality.tasks_per_l3.as_ref().map(between);
     let caches = caches.map_or(String::new(), |tasks| format!(", {tasks} on each L3 cache"));
     writeln!(
         out,
         "tasks       {} on each NUMA node{caches}",
-        between(tasks_per_numa)
+        between(&quality.tasks_per_numa)
     )?;
     writeln!(
         out,
         "memory      {} {} far from {} task's memory",
-        counted(*far_cpus, "CPU"),
-        either(far_cpus, "is", "are"),
-        either(far_cpus, "its", "their")
+        counted(quality.far_cpus, "CPU"),
+        either(&quality.far_cpus, "is", "are"),
+        either(&quality.far_cpus, "its", "their")
     )?;
     writeln!(
         out,
         "neighbours  {} of successive tasks {} no NUMA node in common",
-        counted(*neighbours_apart, "pair"),
-        either(neighbours_apart, "has", "have")
+        counted(quality.neighbours_apart, "pair"),
+        either(&quality.neighbours_apart, "has", "have")
     )
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use berth_placement::{CpuId, CpuSet, Node};
 
 use super::json::allocation;
-use super::step::{Answered, Planned, PlannedJob, PlannedStep, Task};
+use super::step::{Answered, Planned, PlannedStep, Task};
 use super::{json, masks, notes};
 use crate::Failure;
 use crate::args::Format;
@@ -15,6 +15,10 @@ use crate::parents::Parents;
 
 /// Why there is no rank file.
 const NOTHING: &str = "nothing is bound, so there is no core to write into a rank file; ask for a level, as --cpu-bind=cores";
+
+/// Said of a salloc without a step.
+pub(super) const ALONE: &str = "salloc alone binds no task, so only the formats table and json show it; give a step \
+                                inside, as --job 'salloc -n8' 'srun ./app'";
 
 /// Said where a plan gives less than whole cores.
 const WHOLE_CORES: &str = "a rank file names whole cores: mpirun gives a rank all hardware threads of its cores, but this \
@@ -141,18 +145,28 @@ fn drawing(parents: &Parents<'_>, cpus: &CpuSet, bound: bool) -> String {
 /// A format that has several lines.
 pub fn one_line(of: Answered<'_>, format: Option<Format>) -> Result<String, Failure> {
     let step = of.step;
-    let mut line = match format {
-        Some(format @ (Format::Cpus | Format::Masks)) => listed(format, step).join(" "),
-        None => listed(Format::Masks, step).join(" "),
-        Some(Format::Json) => return json::line(of),
-        Some(_) => {
+    let format = match format.unwrap_or(Format::Masks) {
+        format @ (Format::Cpus | Format::Masks) => format,
+        Format::Json => return json::line(of),
+        _ => {
             let why = "--batch prints one line per request; use --format masks, cpus or json";
             return Err(why.into());
         }
     };
-    let of_job = step.job.iter().filter(|_| format.is_none());
-    let refused = of_job.flat_map(PlannedJob::refused_steps);
-    for note in notes(of).into_iter().chain(refused) {
+    if step.tasks == 0 {
+        return Err(ALONE.into());
+    }
+    let mut line = listed(format, step).join(" ");
+    let of_job = step.job.iter().flat_map(|job| &job.steps);
+    let of_job = of_job.map(|inside| match inside.planned() {
+        Some(planned) => format!(
+            "{}: {}",
+            inside.title(),
+            listed(format, &planned.step).join(" ")
+        ),
+        None => inside.title(),
+    });
+    for note in of_job.chain(notes(of)) {
         line.push_str(&format!(" # {}", joined(&note)));
     }
     Ok(line)

@@ -11,7 +11,7 @@ use berth_srun::Program;
 use berth_srun::options::variables;
 
 use super::controller::{OnlyJob, only_job, passed_on};
-use super::for_programs::cpus;
+use super::for_programs::{ALONE, cpus};
 use super::owns::{of_cores, specialised};
 use super::step::{InJob, JobStep, NodePart, PlannedJob, PlannedStep, Plans, StepAnswer};
 use super::{answer_of_line, premises};
@@ -86,12 +86,10 @@ fn planned(args: &Question, found: &OnlyJob) -> PlannedJob {
 /// salloc runs its command where it is typed, so no format shows masks of it.
 fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), NoAnswer> {
     let has_cells = !matches!(args.format, None | Some(Format::Table | Format::Json));
-    if found.line.program == Program::Sbatch || !(has_cells || args.batch.is_some()) {
-        return Ok(());
+    match found.line.program != Program::Sbatch && has_cells {
+        true => Err(NoAnswer::Usage(ALONE.into())),
+        false => Ok(()),
     }
-    let why = "salloc alone binds no task, so only the formats table and json show it; give a step inside, \
-               as --job 'salloc -n8' 'srun ./app'";
-    Err(NoAnswer::Usage(why.into()))
 }
 
 /// sbatch submits nothing without its script.
@@ -267,6 +265,9 @@ fn is_line(word: &str) -> bool {
     is_exclusive(word) || !word.starts_with('-') && words.any(has)
 }
 
+/// Stands before the reason of a step that would not run.
+const REFUSED: &str = "refused";
+
 /// Nodes that the table names; the JSON has all.
 const MOST_NAMES: usize = 8;
 
@@ -308,11 +309,9 @@ impl PlannedJob {
 
     /// The steps that would be refused, in words.
     pub(crate) fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
-        self.steps.iter().filter_map(|step| match &step.answer {
-            Some(StepAnswer::Refused { why }) => {
-                Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
-            }
-            _ => None,
+        self.steps.iter().filter_map(|step| {
+            let (_, why) = step.not_planned().filter(|(what, _)| *what == REFUSED)?;
+            Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
         })
     }
 }
@@ -321,16 +320,22 @@ impl JobStep {
     /// `line 3: srun -n2 ./app`, with the reason where there is no plan.
     pub(super) fn title(&self) -> String {
         let line = self.line.unwrap_or(1);
-        let why = match &self.answer {
-            Some(StepAnswer::Refused { why }) => format!(": refused: {why}"),
-            Some(StepAnswer::NotPlanned { why }) => format!(": not planned: {why}"),
-            _ => String::new(),
-        };
+        let why = self.not_planned();
+        let why = why.map_or(String::new(), |(what, why)| format!(": {what}: {why}"));
         format!("line {line}: {}{why}", self.text)
     }
 
+    /// What stands in place of a plan, with the reason.
+    fn not_planned(&self) -> Option<(&'static str, &str)> {
+        match &self.answer {
+            Some(StepAnswer::Refused { why }) => Some((REFUSED, why)),
+            Some(StepAnswer::NotPlanned { why }) => Some(("not planned", why)),
+            _ => None,
+        }
+    }
+
     /// Its plan, if there is one.
-    pub(super) fn planned(&self) -> Option<&InJob> {
+    pub(crate) fn planned(&self) -> Option<&InJob> {
         match &self.answer {
             Some(StepAnswer::Planned { inside, .. }) => Some(inside),
             _ => None,
@@ -351,13 +356,10 @@ impl JobStep {
             Some(line) => writeln!(out, "\nline {line:<6} {}", self.text)?,
             None => writeln!(out, "\ninside      {}", self.text)?,
         }
-        match &self.answer {
-            Some(StepAnswer::Planned { .. }) => {}
-            Some(StepAnswer::Refused { why }) => write_named(out, screen.width, "refused", why)?,
-            Some(StepAnswer::NotPlanned { why }) => {
-                write_named(out, screen.width, "not planned", why)?
-            }
-            None => writeln!(out, "plan it:    {}", self.plan)?,
+        match self.not_planned() {
+            Some((what, why)) => write_named(out, screen.width, what, why)?,
+            None if self.answer.is_none() => writeln!(out, "plan it:    {}", self.plan)?,
+            None => {}
         }
         Ok(self.planned())
     }

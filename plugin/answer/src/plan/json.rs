@@ -41,7 +41,7 @@ struct Document<'a> {
     /// The job, where the line is that of a job; `nodes` has its batch script then.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<&'a PlannedJob>,
-    /// `-c` as served, by the number of tasks on a node.
+    /// `-c` as served, which the launch message has, by the number of tasks on a node. A mask may have more CPUs.
     cpus_per_task: BTreeMap<u32, u32>,
     /// The job's cpuset, by the number of tasks on a node.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

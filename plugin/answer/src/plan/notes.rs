@@ -24,13 +24,20 @@ const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by 
 pub fn notes(of: Answered<'_>) -> Vec<String> {
     let Answered { args, on, step } = of;
     let mut notes = args.srun.notes.clone();
-    notes.extend(args.line_notes.iter().cloned());
+    notes.extend(args.for_mpirun.as_ref().map(|options| {
+        format!(
+            "mpirun is planned by the rules of Open MPI 5; this places its tasks so: srun {options}"
+        )
+    }));
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
     notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
-    // The table has them at their lines.
-    let is_table = matches!(args.format, None | Some(Format::Table));
-    let of_job = step.job.iter().filter(|_| !is_table);
+    // Other formats have them at their lines.
+    let is_alone = matches!(
+        args.format,
+        Some(Format::Json | Format::Svg | Format::Rankfile)
+    );
+    let of_job = step.job.iter().filter(|_| is_alone);
     notes.extend(of_job.flat_map(PlannedJob::refused_steps));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));

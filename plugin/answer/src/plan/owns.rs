@@ -130,7 +130,10 @@ fn of_step(args: &Question, node: &Node) -> Result<Owns, Failure> {
         "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
          ConstrainCores=yes, or name the cores with --cores",
     )?;
-    Ok(of_part(part, how, node))
+    let cores = cores_of(part, node);
+    let value = format!("cores {}", listed(&cores));
+    let owned = of_cores(cores, node);
+    Ok(Owns::new(owned, value, Provenance::Found, how.clone()))
 }
 
 /// The cores of a part of a node.
@@ -141,12 +144,6 @@ pub(super) fn cores_of(part: &Part, node: &Node) -> Vec<CoreIdx> {
         found.map(|(_, core)| core)
     };
     part.cores(node.shape().threads.max(1), core_of)
-}
-
-fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
-    let cores = cores_of(part, node);
-    let value = format!("cores {}", listed(&cores));
-    Owns::new(of_cores(cores, node), value, Provenance::Found, how.into())
 }
 
 pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {

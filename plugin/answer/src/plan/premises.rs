@@ -15,11 +15,7 @@ pub(super) fn of(args: &Question) -> Result<Vec<Premise>, Failure> {
     let (by, source) = source(args);
     let mut premises: Vec<Premise> = Vec::new();
     for word in words(args, &args.rules()?) {
-        let (by, source) = match () {
-            () if word.is_typed => (Provenance::Option, "options"),
-            () if args.cluster.is_some() && !word.is_configured => (Provenance::Assumed, ""),
-            () => (by.clone(), source.as_str()),
-        };
+        let (by, source) = word.source.unwrap_or((by.clone(), source.as_str()));
         match premises.iter_mut().find(|premise| premise.by == by) {
             Some(premise) => premise.value = format!("{}, {}", premise.value, word.text),
             None => premises.push(Premise::new("site", word.text, by, source.into())),
@@ -31,10 +27,22 @@ pub(super) fn of(args: &Question) -> Result<Vec<Premise>, Failure> {
 
 /// A rule in words.
 struct Word {
-    is_typed: bool,
-    /// Whether the configuration of a cluster says it.
-    is_configured: bool,
+    /// Where it comes from, if that is not where the others come from.
+    source: Option<(Provenance, &'static str)>,
     text: String,
+}
+
+impl Word {
+    /// A rule that an option may give, or else perhaps the configuration of a cluster.
+    fn of(args: &Question, is_typed: bool, is_configured: bool, text: String) -> Self {
+        let is_assumed = args.cluster.is_some() && !is_configured;
+        let source = match () {
+            () if is_typed => Some((Provenance::Option, "options")),
+            () if is_assumed => Some((Provenance::Assumed, "")),
+            () => None,
+        };
+        Self { source, text }
+    }
 }
 
 /// Each rule in words. Rules that have Slurm's usual value are left out, but for the behaviour and
@@ -46,11 +54,8 @@ fn words(args: &Question, rules: &Rules) -> impl Iterator<Item = Word> {
 
 /// A rule that an option gives, or that is worth a word.
 fn word(is_typed: bool, is_special: bool, text: String) -> Option<Word> {
-    (is_typed || is_special).then_some(Word {
-        is_typed,
-        is_configured: true,
-        text,
-    })
+    let source = is_typed.then_some((Provenance::Option, "options"));
+    (is_typed || is_special).then_some(Word { source, text })
 }
 
 fn of_levels(args: &Question, rules: &Rules) -> [Option<Word>; 4] {
@@ -60,19 +65,21 @@ fn of_levels(args: &Question, rules: &Rules) -> [Option<Word>; 4] {
         .map_or("none".into(), |level| level.to_string());
     let by_default = default_bind(args, bind.as_ref());
     let behaviour = args.compat.is_some() || args.fixes.is_some();
+    let found = args.context.release().is_some();
     let release = format!("Slurm {}", args.srun.release);
+    let mut release = Word::of(args, args.slurm.is_some(), found, release);
+    if args.context.installed.is_some() && release.source.is_none() {
+        release.source = Some((Provenance::Found, "the installed one"));
+    }
     [
         // slurm.conf says which plugin binds, and plugstack.conf has berth's settings.
-        Some(Word {
-            is_typed: behaviour,
-            is_configured: rules.fixes == Fixes::NONE || args.site_settings.is_some(),
-            text: format!("compat={}", rules.fixes),
-        }),
-        Some(Word {
-            is_typed: args.slurm.is_some(),
-            is_configured: args.context.release().is_some(),
-            text: release,
-        }),
+        Some(Word::of(
+            args,
+            behaviour,
+            rules.fixes == Fixes::NONE || args.site_settings.is_some(),
+            format!("compat={}", rules.fixes),
+        )),
+        Some(release),
         word(
             args.autobind.is_some(),
             rules.autobind.is_some(),

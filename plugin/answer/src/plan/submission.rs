@@ -15,7 +15,11 @@ pub(super) fn refused(args: &Question, on: &Node) -> Option<String> {
     let (program, words) = args.line_words()?;
     let why = match () {
         () if args.only_job || !is_inside && uses_controller(args) => {
-            args.never_fits(&args.job_words(words))?
+            let words = match args.jobs_may_get_more(&words) {
+                true => words.where_jobs_may_get_more(),
+                false => words,
+            };
+            args.never_fits(&words)?
         }
         () if is_inside => {
             let other = args.other_cpuset();
@@ -53,14 +57,6 @@ impl Question {
         given.retain(|one| one.variable.is_none());
         let words = Words::of(Some(program), given, self.srun.release);
         Some((program, words))
-    }
-
-    /// The words of a new job, in its partition.
-    fn job_words(&self, words: Words) -> Words {
-        match self.jobs_may_get_more(&words) {
-            true => words.where_jobs_may_get_more(),
-            false => words,
-        }
     }
 
     /// Whether a new job may get more cores than it requests. Where no cluster is known, jobs get cores.

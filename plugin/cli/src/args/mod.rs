@@ -285,7 +285,7 @@ pub(crate) struct CheckArgs {
     /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
     #[arg(long, hide_possible_values = true, value_name = "NODES")]
     pub site: Option<SiteNodes>,
-    /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
+    /// The release line of Slurm it is for, such as 24.11 [default: as here, else the newest]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
     /// table, json for scripts, or script: the text itself with its corrections

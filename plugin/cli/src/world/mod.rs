@@ -80,6 +80,7 @@ impl World for Host {
         let is_here = self.is_here && is_live;
         let named = cluster.map(cluster::named);
         let node = is_live.then(node).flatten();
+        let is_alone = is_live && node.is_none();
         Context {
             is_here,
             is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
@@ -89,6 +90,7 @@ impl World for Host {
             job: is_here.then(job).flatten(),
             plugstack: named.as_ref().and_then(|named| named.plugstack.clone()),
             cluster: named.map(|named| named.config),
+            installed: is_alone.then(installed).flatten(),
         }
     }
 
@@ -104,16 +106,6 @@ impl World for Host {
         static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();
         let gpus = GPUS.get_or_init(|| job::gpus(job, node().as_deref()));
         gpus.clone()
-    }
-
-    /// The installed one; slurmd answers without a configuration too.
-    fn release(&self) -> Release {
-        let versions = [("srun", "--version"), ("slurmd", "-V")].into_iter();
-        let texts = versions.filter_map(|(program, option)| {
-            slurm_commands::output(program, &[option], slurm_commands::MOST_OF_A_WORD).ok()
-        });
-        let mut releases = texts.filter_map(|text| release_in(&text));
-        releases.next().unwrap_or(Release::NEWEST)
     }
 
     fn script(&self, name: &str) -> ScriptFile {
@@ -146,6 +138,18 @@ pub(crate) fn discovered(machine: &str) -> Result<Discovered, Failure> {
         names if names.is_empty() => why.into(),
         names => Unreadable(format!("{why}{names}")).into(),
     })
+}
+
+/// The release line of the Slurm that is installed here. slurmd answers without a configuration too.
+fn installed() -> Option<Release> {
+    static INSTALLED: LazyLock<Option<Release>> = LazyLock::new(|| {
+        let versions = [("srun", "--version"), ("slurmd", "-V")].into_iter();
+        let texts = versions.filter_map(|(program, option)| {
+            slurm_commands::output(program, &[option], slurm_commands::MOST_OF_A_WORD).ok()
+        });
+        texts.into_iter().find_map(|text| release_in(&text))
+    });
+    *INSTALLED
 }
 
 /// The release line in `slurm 24.11.5` or `slurm-wlm 22.05.8`.

@@ -2,8 +2,11 @@
 //! one calls refused, not bound or not modelled is what the other answers. The seed is printed, and
 //! `BERTH_SEED` repeats a run.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use crate::random::{Random, seed};
-use crate::run::{Done, berth};
+use crate::run::{Done, berth, command};
 
 use serde_json::Value;
 
@@ -229,4 +232,30 @@ fn check_and_plan_agree() {
     assert!(wrong.is_empty(), "BERTH_SEED={seed}\n{}", wrong.join("\n"));
     let all_met = bound > 0 && free > 0 && refused > 0;
     assert!(all_met || count.is_some());
+}
+
+/// Without an option both take the rules of the Slurm that is installed on the host, and for another machine those of the
+/// newest.
+#[test]
+fn both_have_the_rules_of_one_release() {
+    let folder = tempfile::tempdir().unwrap();
+    let srun = folder.path().join("srun");
+    fs::write(&srun, "#!/bin/sh\necho slurm 23.02.1\n").unwrap();
+    fs::set_permissions(&srun, fs::Permissions::from_mode(0o755)).unwrap();
+    let document = |words: &[&str]| -> Value {
+        let mut berth = command();
+        berth.env("PATH", folder.path());
+        berth.env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2");
+        let done = berth.args(words).output().unwrap();
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    for (place, release) in [(&[][..], "23.02"), (&["--machine=core:4 pu:2"], "26.05")] {
+        let checked = document(&[&["check", "--format=json"], place, &["srun -n2 ./a"]].concat());
+        assert_eq!(checked["slurm"], release);
+        let planned = document(&[&["plan", "--format=json"], place, &["srun -n2 ./a"]].concat());
+        let assumed = planned["assumed"].as_array().unwrap().iter();
+        let values = assumed.filter_map(|one| one["value"].as_str());
+        let has_it = |value: &str| value.ends_with(&format!("Slurm {release}"));
+        assert!(values.into_iter().any(has_it), "{planned}");
+    }
 }

@@ -50,7 +50,7 @@ fn hold(name: &str) {
 /// The answers of a text that are others, with the files of the text in a folder.
 fn differences(name: &str, text: &str, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for step in text::parse(text, &[]) {
+    for step in text::parse(text, &[], &[]) {
         match step {
             Step::Use => {}
             Step::Setting { kind, text } => panic!("{kind} {text}: no such line"),

@@ -47,16 +47,48 @@ pub(super) fn in_srun(case: &Case<'_>) -> Option<Finding> {
         found,
         "the processes that it starts get the mask of its own task, which is often one core",
     );
-    let has_options = rest.first().is_some_and(|word| word.text.starts_with('-'));
-    // Words of one srun go: of the inner one if it has no options, else of the outer one.
     let outer = case.command.name.range.start..word.range.start;
-    let inner = rest.first().map(|next| word.range.start..next.range.start);
-    let range = if is_srun && !has_options {
-        inner?
-    } else {
-        outer
+    let inner = |program: &Word| word.range.start..program.range.start;
+    // Words of one srun go: of the inner one if it has no options, else of the outer one.
+    let range = match is_srun {
+        true => rest
+            .first()
+            .filter(|next| !is_option(next))
+            .map(inner)
+            .or(Some(outer)),
+        false if !is_number_known(case, rest) => None,
+        // In its job mpirun starts the tasks. Elsewhere it would start them where the line is typed.
+        false if case.script.job.is_some() => Some(outer),
+        false => program_alone(rest).map(inner),
     };
-    Some(finding.or(only_words(case, range)))
+    Some(finding.or(range.and_then(|range| only_words(case, range))))
+}
+
+fn is_option(word: &Word) -> bool {
+    word.text.starts_with('-')
+}
+
+/// The number of tasks that two words of mpirun give.
+fn number_of_tasks(words: &[Word]) -> Option<u32> {
+    let number = words.get(1)?.text.parse().ok();
+    number.filter(|_| has_word("-n -np --n --np -c", &words[0].text))
+}
+
+/// Whether srun and the mpirun that it starts agree on the number of tasks, or only one of them has more than one. `words`
+/// stand behind mpirun.
+fn is_number_known(case: &Case<'_>, words: &[Word]) -> bool {
+    let mut pairs = words.windows(2);
+    let has_options = words.first().is_some_and(is_option);
+    let own = pairs.find_map(number_of_tasks).filter(|_| has_options);
+    let tasks = case.tasks();
+    let in_job = case.script.job.is_some();
+    own.is_none() || own == tasks || in_job && tasks == Some(1)
+}
+
+/// The program behind an mpirun that has no option but the number of tasks.
+fn program_alone(words: &[Word]) -> Option<&Word> {
+    let own = number_of_tasks(words).map_or(0, |_| 2);
+    words.get(own).filter(|word| !is_option(word))
 }
 
 /// srun or mpirun in a here-document that srun's shell runs.

@@ -109,9 +109,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = more_nodes(case, of_job) {
         return Some(finding);
     }
-    let tasks = case
-        .tasks()
-        .filter(|_| case.command.option("ntasks").is_some())?;
+    let tasks = numbered_tasks(case)?;
     // A job that asks for nodes alone usually gets them whole.
     let mut counts = ["ntasks", "ntasks-per-node"].iter();
     counts.find(|name| job.option(name).is_some())?;
@@ -124,7 +122,8 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     let (cpus, most) = on_own.unwrap_or((cpus, most));
     let place = on_own.and_then(|_| case.nodes());
     let place = place.map_or(String::new(), |own| format!(" on {}", counted(own, "node")));
-    let wanted = tasks.checked_mul(requested.cpus_per_task.unwrap_or(1))?;
+    let each = requested.cpus_per_task.unwrap_or(1);
+    let wanted = tasks.checked_mul(each)?;
     (wanted > most && !requested.overcommit).then(|| {
         let finding = case.warning(
             "more-than-the-job",
@@ -132,11 +131,22 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             "srun refuses it: more processors are requested than the job has",
         );
         let fitting = match on_own {
-            Some((cpus, _)) => cpus / requested.cpus_per_task.unwrap_or(1).max(1),
+            Some((cpus, _)) => cpus / each.max(1),
             None => of_job.tasks(),
         };
-        finding.or(case.set(&[format!("-n{fitting}")]))
+        finding.or(match case.command.option("ntasks") {
+            Some(_) => case.set(&[format!("-n{fitting}")]),
+            None => job.set(&case.script.text, &[format!("-c{each}")]),
+        })
     })
+}
+
+/// The tasks of a step by its `-n`, or by the job's where no other option of its own counts them.
+fn numbered_tasks(case: &Case<'_>) -> Option<u32> {
+    let has_own = |name: &&str| case.command.option(name).is_some();
+    let is_counted = ["nodes", "ntasks-per-node"].iter().any(has_own);
+    let is_numbered = has_own(&"ntasks") || !is_counted && case.has("ntasks").is_some();
+    case.tasks().filter(|_| is_numbered)
 }
 
 /// More nodes than the job has.

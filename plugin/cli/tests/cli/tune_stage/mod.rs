@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// A stand-in for srun: it runs `./app` with its own options in `OPTIONS`. A task of `berth report` says nothing.
 const SRUN: &str = r#"#!/bin/sh
-for word; do case $word in */berth) exit 0;; esac; done
+for word; do case $word in */berth) exit 0;; --version) echo slurm 26.05.0; exit 0;; esac; done
 OPTIONS="$*" exec ./app
 "#;
 
