@@ -5,8 +5,9 @@ use std::rc::Rc;
 use berth_srun::Program;
 use berth_srun::submission::{Directive, directives};
 
-use super::command::{Command, Foreign, Kind, System};
+use super::command::{Command, Foreign, Kind};
 use super::script::Reader;
+use crate::lines::System;
 use crate::shell::{Word, line_of};
 
 impl Reader<'_> {

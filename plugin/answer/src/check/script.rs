@@ -11,9 +11,10 @@ use berth_srun::line::read;
 use berth_srun::options::Command as Program;
 
 use super::blocks::Blocks;
-use super::command::{Command, Foreign, Kind, System, certain};
+use super::command::{Command, Foreign, Kind, certain};
 use super::place::Surroundings;
 use super::variables::{Variable, Variables, assigned, set_by, words_of};
+use crate::lines::System;
 use crate::lines::base;
 use crate::shell::{
     Commands, Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan,

@@ -12,7 +12,7 @@ use berth_srun::submission::{directives, own_values, refused_script};
 use berth_srun::{Line, Refused, Release};
 
 use crate::args::is_plans_own;
-use crate::lines::NoAnswer;
+use crate::lines::{NoAnswer, System};
 use crate::world::{ScriptFile, World};
 use crate::{Premise, Provenance};
 
@@ -213,7 +213,15 @@ fn directed(name: &str, script: &[u8], release: Release) -> Result<Vec<LineOptio
         )));
     }
     let mut all = Vec::new();
-    for directive in directives(script) {
+    let directives = directives(script);
+    let mut lines = script.split(|byte| *byte == b'\n');
+    if directives.is_empty()
+        && let Some(system) = lines.find_map(System::of_comment)
+    {
+        let why = format!("a script of {system}; {}", system.page());
+        return Err(NoAnswer::NotModelled(why));
+    }
+    for directive in directives {
         if directive.begins_component {
             return Err(NoAnswer::NotModelled("a job of several components".into()));
         }

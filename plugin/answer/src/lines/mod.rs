@@ -4,11 +4,13 @@
 pub(crate) mod job;
 mod mpirun;
 pub(crate) mod srun;
+mod system;
 
 use thiserror::Error;
 
 pub use job::Script;
 pub(crate) use job::base;
+pub(crate) use system::System;
 
 /// Why a request or a line has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

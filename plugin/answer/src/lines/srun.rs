@@ -5,7 +5,7 @@ use berth_srun::line::{Line, LineOption, Trouble, read};
 use berth_srun::submission::own_values;
 use berth_srun::{Program, Release, options};
 
-use super::{NoAnswer, mpirun};
+use super::{NoAnswer, System, mpirun};
 use crate::args::is_plans_own;
 use crate::lines::job::{base, is_foreign};
 use crate::shell::{Word, assignment, scan};
@@ -62,6 +62,11 @@ pub(crate) fn whole_line(text: &str, release: Release) -> Result<WholeLine, NoAn
 
 /// The line has no program that starts tasks.
 fn no_program(text: &str) -> NoAnswer {
+    let first = text.split_whitespace().next().map_or("", base);
+    if let Some(system) = System::of_program(first) {
+        let why = format!("a line of {system}; {}", system.page());
+        return NoAnswer::NotModelled(why);
+    }
     let file = match text.trim().contains(char::is_whitespace) {
         true => "",
         false => ", and there is no such script",
