@@ -212,7 +212,7 @@ fn job_starts(case: &Case<'_>, found: &mut Vec<Finding>) -> bool {
     found.extend(rules::JOB.iter().filter_map(|rule| rule(case)));
     let refused = planned::job_refused(case);
     let starts = refused.is_none();
-    found.extend(refused);
+    found.extend(refused.or_else(|| planned::script_refused(case)));
     starts
 }
 

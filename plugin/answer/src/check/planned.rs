@@ -7,6 +7,7 @@ use berth_srun::reading::{Refused, selection};
 use berth_srun::{LineOption, Own};
 
 use super::case::Case;
+use super::command::Kind;
 use super::finding::Finding;
 use super::place::Place;
 use super::rules::openmp;
@@ -119,6 +120,28 @@ pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
     let (args, on) = job_on(case)?;
     let why = plan::job_refused(&args, on)?;
     Some(case.warning("refused", why, "the job does not start there"))
+}
+
+/// Why a batch script that starts no step does not run there. A step has its own finding.
+pub(super) fn script_refused(case: &Case<'_>) -> Option<Finding> {
+    if case
+        .script
+        .commands
+        .iter()
+        .any(|one| one.kind == Kind::Srun)
+    {
+        return None;
+    }
+    let (mut args, on) = job_on(case)?;
+    args.typed.only_job = true;
+    args.find_defaults(case.around.world).ok()?;
+    let why = plan::answer(&args, on).err()?;
+    match why.downcast().map(|why| *why) {
+        Ok(NoAnswer::Refused(why)) => {
+            Some(case.warning("refused", why, "the script does not run there"))
+        }
+        _ => None,
+    }
 }
 
 /// The findings from the plan on a known machine or cluster.

@@ -167,14 +167,8 @@ fn candidates(of: Answered<'_>) -> Vec<Candidate> {
         }
         Rule::Unbound { .. } | Rule::Asked(_) => levels().into(),
         Rule::Mapped(_) => {
-            let widest = widest(first, on).map(cpus);
-            let each = match first.request.cpus_per_task {
-                0 | 1 => "core".into(),
-                cores => format!("slot:pe={cores}"),
-            };
-            let cores = vec![("map-by", Some(each))];
-            let all = widest.into_iter().chain([cores]);
-            all.map(|added| (added, vec![Effect::OwnCpus])).collect()
+            let widest = widest(first, on).map(|each| (cpus(each), vec![Effect::OwnCpus]));
+            widest.into_iter().collect()
         }
         Rule::Overcommit | Rule::CgroupTooSmall | Rule::TooManyReserved => {
             fewer(first, now).map(|added| (added, own())).collect()
