@@ -101,15 +101,17 @@ fn builder(options: Vec<String>) -> Builder {
     builder.options(options)
 }
 
-/// Waits for a machine whose discovery took long: slurmd went on before its end, and looks for that from a launch on if
-/// berth is its task plugin.
+/// Waits for the machine where its discovery took long: slurmd went on before its end, and looks for that from a launch
+/// on if berth is its task plugin. Of several nodes any may be late.
 pub fn wait_for_machine(cluster: &Cluster) {
-    let has_line = |words| cluster.slurmd_log().contains(words).then_some(());
-    let is_late = has_line("goes on in the background").is_some();
-    if is_late && has_line("does not list task/berth").is_none() {
-        cluster.run("srun", &["true"]).expect_ok();
-        let again = "the machine was discovered again";
-        cluster.wait_for("the machine", || has_line(again));
+    let count = |words| cluster.slurmd_log().matches(words).count();
+    let late = count("goes on in the background");
+    if late > 0 && count("does not list task/berth") == 0 {
+        let nodes = cluster.run("sinfo", &["-h", "-o%D"]).expect_ok();
+        let nodes = format!("-N{}", nodes.trim());
+        cluster.run("srun", &[&nodes, "true"]).expect_ok();
+        let is_known = || count("the machine was discovered again") >= late;
+        cluster.wait_for("the machine", || is_known().then_some(()));
     }
 }
 
