@@ -62,7 +62,10 @@ pub(super) fn corrected(
             .collect()
     };
     let kept: Vec<_> = refusals(&state).iter().map(|one| one.line).collect();
-    let now = with_lines_of(&state.read.text, text, &kept);
+    let now = match kept.as_slice() {
+        [] => state.read.text.to_vec(),
+        kept => with_lines_of(&state.read.text, text, kept)?,
+    };
     let is_known = |one: &Finding| {
         let mut known = first.iter();
         known.any(|other| (other.rule, other.line) == (one.rule, one.line))
@@ -71,15 +74,15 @@ pub(super) fn corrected(
     (now != text && is_right).then_some(Corrected { text: now, more })
 }
 
-/// A text in which these lines, by their numbers, are those of another one.
-fn with_lines_of(text: &[u8], other: &[u8], numbers: &[usize]) -> Vec<u8> {
-    let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
-    let both = (1..).zip(lines(text).zip(lines(other)));
-    let chosen = both.map(|(number, (own, other))| match numbers.contains(&number) {
-        true => other,
-        false => own,
-    });
-    chosen.collect::<Vec<_>>().join(&b'\n')
+/// A text in which these lines, by their numbers, are those of another one; none if that has not as many lines.
+fn with_lines_of(text: &[u8], other: &[u8], numbers: &[usize]) -> Option<Vec<u8>> {
+    let lines = |text| -> Vec<_> { <[u8]>::split(text, |byte| *byte == b'\n').collect() };
+    let (mut all, others) = (lines(text), lines(other));
+    (all.len() == others.len()).then_some(())?;
+    for number in numbers {
+        *all.get_mut(number - 1)? = others.get(number - 1)?;
+    }
+    Some(all.join(&b'\n'))
 }
 
 struct State {

@@ -116,18 +116,15 @@ impl Question {
     /// Refuses a cpuset of the site that is not open to the job's partition.
     fn is_open(&self, set: &StaticCpuset) -> Result<(), String> {
         let partition = self.partition().or_else(|| self.default_partition());
-        match partition {
-            Some(partition)
-                if !set.partitions.is_empty() && !set.partitions.contains(&partition) =>
-            {
-                Err(format!(
-                    "--cpuset: the static cpuset {} is open to jobs of the partitions {}; choose one of them with -p, or leave \
-                 CPUSET_NAME out",
-                    set.name,
-                    set.partitions.join(", ")
-                ))
-            }
-            _ => Ok(()),
+        let open = &set.partitions;
+        match partition.filter(|name| !open.is_empty() && !open.contains(name)) {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "--cpuset: the static cpuset {} is open to jobs of the partitions {}; choose one of them with -p, or \
+                 leave CPUSET_NAME out",
+                set.name,
+                open.join(", ")
+            )),
         }
     }
 
