@@ -239,14 +239,12 @@ fn names_others(
 impl Narrowed {
     /// What it leaves to the step.
     pub(crate) fn leaves(self, own: &CpuSet) -> String {
-        let own = repeated(own);
+        let own = format!("{} {}", either(&own.count(), "CPU", "CPUs"), repeated(own));
         match self {
-            Self::Kind(kind) => format!("--core-kind={kind} leaves this step CPUs {own}"),
-            Self::Cpuset => format!("the job's --cpuset leaves this step CPUs {own}"),
+            Self::Kind(kind) => format!("--core-kind={kind} leaves this step {own}"),
+            Self::Cpuset => format!("the job's --cpuset leaves this step {own}"),
             Self::Reserved => {
-                format!(
-                    "this site keeps CPUs of this node free (reserved), so this step has CPUs {own}"
-                )
+                format!("this site keeps CPUs of this node free (reserved), so this step has {own}")
             }
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use strum::{EnumCount, EnumString, IntoStaticStr, VariantArray};
 
 use crate::sets::limits::{CPUSET_BYTES, MAX_ENTRIES};
+use crate::sets::text::counted;
 
 /// A keyword; they are written in this order.
 #[derive(
@@ -160,7 +161,7 @@ pub enum CpusetError {
     TooLong,
     /// It has no word at all.
     #[display(
-        "the cpuset request is empty; CPUSET[] requests a cpuset of all CPUs that the job has on a node"
+        "the cpuset request is empty; CPUSET[] requests a cpuset of the CPUs that the job requests on a node"
     )]
     Empty,
     /// Its brackets are wrong.
@@ -225,8 +226,8 @@ pub enum CpusetError {
     },
     /// The list of candidates is shorter than the number of CPUs.
     #[display(
-        "CPU_LIST names {listed} CPUs, and the cpuset needs {ncpus} on each node; list at least as many, or \
-         request fewer"
+        "CPU_LIST names {}, and the cpuset needs {ncpus} on each node; list at least as many, or request fewer",
+        counted(*listed, "CPU")
     )]
     FewCandidates {
         /// Listed CPUs.
