@@ -31,7 +31,7 @@ impl System {
         let mut words = words.split(u8::is_ascii_whitespace);
         words
             .any(|word| word == b"-pe" || word == b"-binding")
-            .then_some(Self::GridEngine)
+            .then_some(System::GridEngine)
     }
 
     /// The page with Slurm's words for those of the system.
