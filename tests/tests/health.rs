@@ -1,4 +1,4 @@
-//! What watches over a node, while a user tries to mislead it or to hold it up: `berth doctor` and the counters, beside a
+//! `berth doctor` and the counters of a node, while a user tries to mislead them or to hold them up, beside a
 //! real slurmd. `requests/health.txt` has what they report without such a user.
 
 use std::fs::{self, File, Permissions};

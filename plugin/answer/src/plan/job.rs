@@ -325,7 +325,7 @@ impl JobStep {
         format!("line {line}: {}{why}", self.text)
     }
 
-    /// What stands in place of a plan, with the reason.
+    /// Whether a step without a plan is refused or not planned, in words, and the reason.
     fn not_planned(&self) -> Option<(&'static str, &str)> {
         match &self.answer {
             Some(StepAnswer::Refused { why }) => Some((REFUSED, why)),

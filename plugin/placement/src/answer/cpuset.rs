@@ -320,7 +320,7 @@ pub enum TooFew {
     PerNode(u32),
     /// Whole NUMA nodes.
     WholeNodes,
-    /// Those of a list that are whole.
+    /// Whole NUMA nodes among the CPUs of CPU_LIST.
     WholeListed,
 }
 
@@ -358,16 +358,13 @@ fn too_few(most: u32, candidates: &CpuSet, why: TooFew) -> String {
             format!("the NUMA nodes that the job owns and CPU_LIST names whole have {most}")
         }
     };
-    let fewer = match why {
-        TooFew::WholeListed => "list whole NUMA nodes in CPU_LIST",
-        _ => "request fewer CPUs",
-    };
     let instead = match why {
-        TooFew::Listed => ", or list others in CPU_LIST",
-        TooFew::PerNode(_) => ", or a larger MAX_CPU_PER_NODE",
-        TooFew::Cpus | TooFew::WholeNodes | TooFew::WholeListed => "",
+        TooFew::Listed => "request fewer CPUs, or list others in CPU_LIST",
+        TooFew::PerNode(_) => "request fewer CPUs, or a larger MAX_CPU_PER_NODE",
+        TooFew::WholeListed => "list whole NUMA nodes in CPU_LIST",
+        TooFew::Cpus | TooFew::WholeNodes => "request fewer CPUs",
     };
-    format!("{found}; {fewer}{instead}")
+    format!("{found}; {instead}")
 }
 
 /// What may help beside other words: the whole node, or to wait.

@@ -29,7 +29,7 @@ pub enum Refusal {
         outside: CpuSet,
         /// The step's CPUs.
         own: CpuSet,
-        /// What takes them away from the step.
+        /// The option or setting that takes the CPUs outside away from the step.
         narrowed: Option<Narrowed>,
     },
     /// A mode that numbers the whole host, on a part of one.
@@ -120,7 +120,7 @@ pub enum Refusal {
     NoTasks,
 }
 
-/// What takes CPUs away from a step that would own them otherwise.
+/// An option or a setting that takes CPUs away from a step, which would own them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Narrowed {
     /// `--core-kind`.
@@ -237,7 +237,7 @@ fn names_others(
 }
 
 impl Narrowed {
-    /// What it leaves to the step.
+    /// The reason in words, with the CPUs that the step still has.
     pub(crate) fn leaves(self, own: &CpuSet) -> String {
         let own = format!("{} {}", either(&own.count(), "CPU", "CPUs"), repeated(own));
         match self {
@@ -251,8 +251,7 @@ impl Narrowed {
 }
 
 fn part_of_host(own: &CpuSet, narrowed: Option<Narrowed>) -> String {
-    let leaves = narrowed.map(|narrowed| narrowed.leaves(own));
-    let leaves = leaves.unwrap_or_default();
+    let leaves = narrowed.map_or(String::new(), |narrowed| narrowed.leaves(own));
     match narrowed {
         Some(Narrowed::Kind(_)) => format!(", and {leaves}; leave out --core-kind, or"),
         Some(Narrowed::Cpuset) => format!(", and {leaves}; leave out --cpuset, or"),

@@ -140,8 +140,8 @@ impl Situation<'_> {
         Owned::of(&request, self.node).count > 0
     }
 
-    /// What takes CPUs away from the step that it would own otherwise; without CPUs, what leaves only a part of the node to
-    /// a step that would own all of it.
+    /// The option or setting that takes these CPUs away from the step, if it would own them otherwise. Without CPUs: the
+    /// one that leaves only a part of the node to a step that would own all of it.
     pub(crate) fn narrowed_from(&self, lost: Option<&CpuSet>) -> Option<Narrowed> {
         let request = Request {
             core_kind: CoreKindWish::Any,
