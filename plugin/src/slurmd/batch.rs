@@ -18,6 +18,7 @@ use crate::site::metrics;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::cpuset::{self, CpusetOfStep};
+use crate::slurmd::host::NodeCredential;
 use crate::slurmd::launch::slurmd_conf;
 use crate::slurmd::refusal::NotPlanned;
 use crate::slurmd::{host, key, pool, refresh, reserved};
@@ -85,7 +86,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), NotPlanned> {
         note: off.unwrap_or_default(),
         confine: settings.confine.confines(confine),
         by_tree: !node.is_slurmds(),
-        pool: pool_of(batch, (&settings, &node), &node_name),
+        pool: pool_of(batch, &settings, &node, &node_name),
         own: plan.own.clone(),
         ..Handover::default()
     };
@@ -127,9 +128,9 @@ fn request(
 ) -> Result<Request, NotPlanned> {
     let (allocation, core_spec, nodes) = {
         let cred = batch.cred()?;
-        let cores = cred.node_cores(cred.node_index(node_name)?)?;
+        let index = cred.node_index(node_name)?;
         let spec = convert::core_spec(cred.job_core_spec());
-        let own = convert::allocation(cred.job_cores(&cores)?, &cores);
+        let own = NodeCredential { cred: &cred, index }.job_allocation()?;
         (own, spec, cred.job_nhosts())
     };
     let (binding, core_kind) = binding_and_kind(batch, settings)?;
@@ -193,11 +194,16 @@ fn text(batch: &BatchRequest<'_>, own: Own, most: usize) -> Option<String> {
 }
 
 /// The pool of the script's job.
-fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) -> Option<InPool> {
+fn pool_of(
+    batch: &BatchRequest<'_>,
+    settings: &Settings,
+    node: &Node,
+    node_name: &str,
+) -> Option<InPool> {
     let wish: Option<PoolWish> = option(batch, Own::Pool).ok().flatten();
-    let cred = batch.cred().ok()?;
+    let cred = &batch.cred().ok()?;
     let index = cred.node_index(node_name).ok()?;
-    pool::pool_of_job((&cred, index), here, wish)
+    pool::pool_of_job(NodeCredential { cred, index }, settings, node, wish)
 }
 
 fn write_cpu_bind(

@@ -17,10 +17,11 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::slurmd::complaints::About;
 use crate::slurmd::discovery;
+use crate::slurmd::host::NodeCredential;
 use crate::slurmd::site_file::SiteFile;
+use crate::step::CpusetWish;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::own_options::{self, Own, Texts};
-use crate::step::{CpusetWish, convert};
 
 /// What a step's cpuset is to be.
 pub(crate) struct CpusetOfStep {
@@ -42,15 +43,17 @@ pub(crate) fn of_step(
     index: u32,
 ) -> Result<Option<CpusetOfStep>, String> {
     let size = own_options::cpuset_size_of_step(options);
-    let requested = words(texts.get(Own::Cpuset))?;
+    let words = words(texts.get(Own::Cpuset))?;
     if !settings.binding {
         return Ok(None);
     }
-    if requested.is_none() && !may_have_default() {
+    if words.is_none() && !may_have_default() {
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    cpuset_of((requested, size), (&cred, index), launch.is_debugged())
+    let requested = RequestedCpuset { words, size };
+    let here = NodeCredential { cred: &cred, index };
+    cpuset_of(requested, here, launch.is_debugged())
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -70,13 +73,15 @@ pub(crate) fn of_batch(
     }
     let size =
         own_options::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
-    let requested = words(text.as_deref())?;
-    if requested.is_none() && !may_have_default() {
+    let words = words(text.as_deref())?;
+    if words.is_none() && !may_have_default() {
         return Ok((None, None));
     }
     let cred = batch.cred().map_err(|why| why.to_string())?;
     let index = cred.node_index(node_name).map_err(|why| why.to_string())?;
-    Ok((cpuset_of((requested, size), (&cred, index), false)?, None))
+    let requested = RequestedCpuset { words, size };
+    let here = NodeCredential { cred: &cred, index };
+    Ok((cpuset_of(requested, here, false)?, None))
 }
 
 /// The words of the option's text; it can be read as a request.
@@ -106,12 +111,21 @@ fn may_have_default() -> bool {
         .is_some_and(|site| !site.partitions().is_empty())
 }
 
+/// A user's request.
+struct RequestedCpuset {
+    /// Its words; none if the user requests nothing.
+    words: Option<Words>,
+    /// The CPUs that the submitting command has worked out.
+    size: Size,
+}
+
 /// The cpuset of a step whose job requests one, or whose partition does.
 fn cpuset_of(
-    requested: (Option<Words>, Size),
-    (cred, index): (&Credential<'_>, u32),
+    requested: RequestedCpuset,
+    here: NodeCredential<'_>,
     is_debugged: bool,
 ) -> Result<Option<CpusetOfStep>, String> {
+    let cred = here.cred;
     let site = FILE.in_force();
     let Some(held) = effective_request(requested, cred, site.as_deref())? else {
         return Ok(None);
@@ -119,9 +133,7 @@ fn cpuset_of(
     let Some(cpuset) = step_cpuset(&held.request, cred, held.is_count_written)? else {
         return Ok(None);
     };
-    let text = |why: slurm_sys::Error| why.to_string();
-    let cores = cred.node_cores(index).map_err(text)?;
-    let of_job_here = cred.job_cores(&cores).map_err(text)?;
+    let job_allocation = here.job_allocation().map_err(|why| why.to_string())?;
     Ok(Some(CpusetOfStep {
         wish: CpusetWish {
             request: held.request,
@@ -130,7 +142,7 @@ fn cpuset_of(
             nodes: cred.job_nhosts(),
         },
         cpuset,
-        job_allocation: convert::allocation(of_job_here, &cores),
+        job_allocation,
     }))
 }
 
@@ -178,18 +190,18 @@ struct EffectiveRequest {
 
 /// The request that holds. Where the partition alone asks, it is for the CPUs that the job asks for.
 fn effective_request(
-    (requested, size): (Option<Words>, Size),
+    RequestedCpuset { words, size }: RequestedCpuset,
     cred: &Credential<'_>,
     site: Option<&SiteCpusets>,
 ) -> Result<Option<EffectiveRequest>, String> {
     let has_count = |words: &Words| words.get(Keyword::Ncpus).is_some();
-    let is_typed = requested.as_ref().is_some_and(has_count);
+    let is_typed = words.as_ref().is_some_and(has_count);
     // The submitting command has worked out the number where nobody wrote one.
     let counted = |words: Words| match size.cpus {
         Some(cpus) => words.with_ncpus(cpus),
         None => words,
     };
-    let own = requested.map(counted);
+    let own = words.map(counted);
     let Some(site) = site.filter(|site| !site.partitions().is_empty()) else {
         let held = |own| {
             Ok(EffectiveRequest {

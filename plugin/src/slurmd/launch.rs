@@ -16,6 +16,7 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::site::{metrics, node};
+use crate::slurmd::host::NodeCredential;
 use crate::slurmd::refusal::{self, NotPlanned};
 use crate::slurmd::{host, key, pool, refresh, requested_step, reserved, shadow};
 use crate::step::handover::{Handover, InPool};
@@ -134,7 +135,7 @@ fn plan_step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         note: join_bounded(&[], requested.notes.iter().cloned()),
         by_tree: !planned_on(ask, &node).is_slurmds(),
         confine: settings.confine.confines(requested.step.confine),
-        pool: pool_of(launch, index, (&settings, &node), requested.pool),
+        pool: pool_of(launch, index, &settings, &node, requested.pool),
         own: plan.own.clone(),
         ..Handover::default()
     };
@@ -167,11 +168,12 @@ fn node_of(slurm: Abi, conf: &SlurmdConf, settings: &Settings) -> Result<Arc<Nod
 fn pool_of(
     launch: &LaunchRequest<'_>,
     index: u32,
-    here: (&Settings, &Node),
+    settings: &Settings,
+    node: &Node,
     wish: Option<PoolWish>,
 ) -> Option<InPool> {
-    let cred = launch.cred().ok()?;
-    pool::pool_of_job((&cred, index), here, wish)
+    let cred = &launch.cred().ok()?;
+    pool::pool_of_job(NodeCredential { cred, index }, settings, node, wish)
 }
 
 /// Takes the list of the step around it out of the message.

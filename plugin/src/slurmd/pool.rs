@@ -9,20 +9,20 @@ use berth_host::site_file::{self, LastGoodConfig};
 use berth_placement::sets::text::counted;
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
 use berth_site::pools::{JobIdentity, Site, SitePools};
-use slurm_sys::views::Credential;
 
 use crate::site::settings::{self, Settings};
 use crate::site::{node, standing};
 use crate::slurmd::complaints::About;
 use crate::slurmd::discovery;
+use crate::slurmd::host::NodeCredential;
 use crate::slurmd::site_file::{From, SiteFile};
-use crate::step::convert;
 use crate::step::handover::{InPool, Member};
 
 /// The job's place; none on a node without pools. If the credential cannot be read it is a normal job.
 pub(super) fn pool_of_job(
-    (cred, index): (&Credential<'_>, u32),
-    (settings, node): (&Settings, &Node),
+    here: NodeCredential<'_>,
+    settings: &Settings,
+    node: &Node,
     wish: Option<PoolWish>,
 ) -> Option<InPool> {
     let site = FILE.in_force()?;
@@ -30,6 +30,7 @@ pub(super) fn pool_of_job(
     // The machine may have been found after slurmd's start.
     set_threads_of_cpu(node);
     let others = weights.others;
+    let cred = here.cred;
     let [partition, account, reservation, qos] = [
         cred.job_partition(),
         cred.job_account(),
@@ -45,7 +46,7 @@ pub(super) fn pool_of_job(
     };
     let pool = site.of(identity).filter(|_| wish != Some(PoolWish::None));
     let member = pool.and_then(|pool| {
-        let cpus = cpus(cred, index, (settings, node))?;
+        let cpus = cpus(here, settings, node)?;
         let count = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
         let threads = threads_of_cpu(node);
         Some(Member {
@@ -62,18 +63,17 @@ pub(super) fn pool_of_job(
 }
 
 /// The job's CPUs on this node, without those that the site reserves.
-fn cpus(cred: &Credential<'_>, index: u32, (settings, node): (&Settings, &Node)) -> Option<CpuSet> {
-    let read = || -> Result<Request, slurm_sys::Error> {
-        let cores = cred.node_cores(index)?;
-        Ok(Request {
-            allocation: convert::allocation(cred.job_cores(&cores)?, &cores),
-            core_spec: CoreSpec::None,
-            reserved: settings.reserved.clone(),
-            ..Request::default()
-        })
-    };
-    match read() {
-        Ok(request) => Some(Owned::of(&request, planned_on(&request, node)).cpus),
+fn cpus(here: NodeCredential<'_>, settings: &Settings, node: &Node) -> Option<CpuSet> {
+    match here.job_allocation() {
+        Ok(allocation) => {
+            let request = Request {
+                allocation,
+                core_spec: CoreSpec::None,
+                reserved: settings.reserved.clone(),
+                ..Request::default()
+            };
+            Some(Owned::of(&request, planned_on(&request, node)).cpus)
+        }
         Err(why) => {
             log::error!("a job runs outside of its pool: {why}");
             None

@@ -44,8 +44,8 @@ pub(super) fn read(
     let options = options(launch)?;
     let texts = own_options::of_step(&options);
     let (tasks, index) = (share.tasks, share.index);
-    let share = (tasks, share.allocation);
-    let mut request = convert::request(launch, share, (slurm.layout, node))?;
+    let mut request = convert::request(launch, slurm.layout, node)?;
+    (request.tasks, request.allocation) = (tasks, share.allocation);
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let cpuset = cpuset::of_step(launch, (&options, &texts), settings, index)?;
     let (ours, ours_note) = ours(launch, (&texts, &request.cpu_bind), settings)?;

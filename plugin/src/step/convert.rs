@@ -12,14 +12,15 @@ use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 use crate::site::settings::Settings;
 use crate::site::standing::Abi;
 
-/// The request of a step, without berth's own options and `--mem-bind`.
+/// The request of a step as its message has it: without its tasks here and its allocation, berth's own options and
+/// `--mem-bind`.
 ///
 /// # Errors
 /// A list that cannot be read, as a text for the user.
 pub(crate) fn request(
     launch: &LaunchRequest<'_>,
-    (tasks, allocation): (u32, Allocation),
-    (layout, node): (&Layout, &Node),
+    layout: &Layout,
+    node: &Node,
 ) -> Result<Request, String> {
     let bits = u32::from(launch.cpu_bind_type());
     // Beside a level the text is the keyword, and its length does not matter.
@@ -31,7 +32,6 @@ pub(crate) fn request(
         false => (None, 0),
     };
     Ok(Request {
-        tasks,
         cpus_per_task: u32::from(launch.cpus_per_task().max(1)),
         cpu_bind: cpu_bind(bits, text.as_deref(), (layout, width))?,
         distribution: distribution(launch.task_dist(), layout),
@@ -42,7 +42,6 @@ pub(crate) fn request(
         core_spec: core_spec(launch.job_core_spec()),
         mem_bind: MemBind::default(),
         job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
-        allocation,
         ..Request::default()
     })
 }

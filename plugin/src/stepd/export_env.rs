@@ -53,8 +53,8 @@ pub(crate) fn export(
     }
     let cores = cores(slurm, record, handover);
     let tasks = match record.step_id().kind {
-        StepKind::Interactive => of_interactive(record, (handover, &cores)),
-        _ => entries(record, (intent, &devices), (handover, &cores)),
+        StepKind::Interactive => of_interactive(record, handover, &cores),
+        _ => entries(record, intent, &devices, handover, &cores),
     };
     // Slurm prepares a step once; what a second call would prepare is the same.
     let rooms = STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms();
@@ -74,7 +74,8 @@ pub(crate) fn export(
 /// salloc's shell is bound to nothing of its own; what it has from its pool its steps inherit, and overwrite.
 fn of_interactive(
     record: &StepRecord<'_>,
-    (handover, cores): (&Handover, &Cores),
+    handover: &Handover,
+    cores: &Cores,
 ) -> Vec<Arc<task_env::Entries>> {
     let all = number(handover).map(|number| number.of((&handover.own, cores), true).collect());
     let all = Arc::new(all.unwrap_or_default());
@@ -116,8 +117,10 @@ impl Number<'_> {
 /// The other variables of each task.
 fn entries(
     record: &StepRecord<'_>,
-    (intent, devices): (&Intent, &Devices),
-    (handover, cores): (&Handover, &Cores),
+    intent: &Intent,
+    devices: &Devices,
+    handover: &Handover,
+    cores: &Cores,
 ) -> Vec<Arc<task_env::Entries>> {
     if let Some(Served { binding, chosen }) = &handover.served
         && binding.instance == Instance::Pe
