@@ -47,6 +47,7 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(owns::core_spec(args).map(String::from));
+    notes.extend(prefers_nothing(args).map(String::from));
     notes.extend(of_foreign_options(args));
     notes.extend(of_nodes(args));
     notes.extend(gpu_options::notes(of));
@@ -69,6 +70,15 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
         }
     }
     notes
+}
+
+/// A `--mem-bind=prefer` without a word that binds.
+fn prefers_nothing(args: &Question) -> Option<&'static str> {
+    let bind = &args.srun.mem_bind;
+    (bind.prefer && bind.policy.is_none()).then_some(
+        "--mem-bind=prefer alone binds no memory; --mem-bind=local,prefer takes it from the nearest NUMA node while \
+         that has some",
+    )
 }
 
 /// A `--ntasks-per-node` of a step that has more tasks from its job: srun drops it (`_opt_verify`, `is_step`).

@@ -7,8 +7,8 @@ use berth_placement::{Allocation, CoreIdx, CoreSpec, CpuSet, Node};
 use berth_srun::Config;
 
 use crate::args::OwnedCores;
-use crate::world::Part;
-use crate::{Failure, Premise, Provenance, Question};
+use crate::world::{LIVE, Part};
+use crate::{Failure, Premise, Provenance, Question, Unreadable};
 
 /// The step's part of each node.
 #[derive(Clone, Debug)]
@@ -92,11 +92,21 @@ pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
     }
 }
 
+const WITHOUT_MACHINE: &str = "--cores, --cpus and --step name a part of a machine, and --cluster FILE does not say which \
+                               machine its nodes are; add --machine, or leave them out: --exclusive gives the job whole nodes";
+
 /// What the step owns on a node.
 ///
 /// # Errors
-/// Cores that the machine does not have; `--step` outside of a step.
+/// A configuration without a machine; cores that the machine does not have; `--step` outside of a step.
 pub(crate) fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
+    let is_of_file = args
+        .cluster
+        .as_deref()
+        .is_some_and(|cluster| cluster != LIVE);
+    if is_of_file && args.machine == LIVE {
+        return Err(Unreadable(WITHOUT_MACHINE.into()).into());
+    }
     let several = args.srun.nodes.is_some();
     let each = if several { " of each node" } else { "" };
     let (owned, value, option) = match (&args.cores, &args.cpus) {

@@ -154,6 +154,17 @@ pub enum Note {
         /// Hardware threads that they may use.
         threads: u32,
     },
+    /// `smt=K` of a share asks for more hardware threads than a core of the node has.
+    #[display(
+        "smt={requested} asks for {requested} hardware threads of each core, and a core of this node has {most}; \
+         the tasks use {most}"
+    )]
+    FewerThreads {
+        /// The threads that are requested.
+        requested: u32,
+        /// The threads of a core.
+        most: u32,
+    },
     /// About a `--mem-bind`.
     Memory(MemoryNote),
     /// About a cpuset.

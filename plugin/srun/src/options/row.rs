@@ -215,13 +215,25 @@ pub fn values(lines: &'static [&'static str]) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The option with the nearest name, if it is near enough to be meant.
+/// Options that Slurm once had, with their successors. Source: its page on multi-core support.
+const FORMER: [(&str, &str); 4] = [
+    ("job-mem", "mem"),
+    ("mincores", "cores-per-socket"),
+    ("minsockets", "sockets-per-node"),
+    ("minthreads", "threads-per-core"),
+];
+
+/// The successor of an option that Slurm once had, else the option with the nearest name, if it is near enough to be
+/// meant.
 #[must_use]
 pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'static str> {
     if name.len() > LONGEST_WORD {
         return None;
     }
     let name = name.replace('_', "-").to_ascii_lowercase();
+    if let Some((_, successor)) = FORMER.iter().find(|(former, _)| *former == name) {
+        return Some(successor);
+    }
     let most = match name.len() {
         0..=2 => 0,
         3..=4 => 1,

@@ -185,9 +185,10 @@ pub(super) fn on_several_nodes(case: &Case<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// A list of CPUs in a job that has a part of a node.
+/// A list of CPUs in a job that has a part of a node. In a cpuset --exclusive alone is no advice.
 pub(super) fn on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
-    (case.is_list() && case.nodes() == Some(1) && !case.is_whole()).then(|| {
+    let is_of_node = case.is_list() && !case.is_set(Own::Cpuset.name);
+    (is_of_node && case.nodes() == Some(1) && !case.is_whole()).then(|| {
         case.hint(
             "list-on-part-of-a-node",
             format!("--cpu-bind={} without --exclusive", case.cpu_bind()),

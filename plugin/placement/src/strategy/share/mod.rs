@@ -14,7 +14,7 @@ use crate::answer::decision::{Rule, SharedOut, Unit};
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
-use crate::request::grid_engine::{Binding, Instance, Share};
+use crate::request::grid_engine::{Binding, Instance, Share, Strategy};
 use crate::request::near::Near;
 use crate::sets::text::repeated;
 use crate::strategy::near::{Amount, Failure, Need, narrow};
@@ -139,6 +139,15 @@ fn on(
     if out.unit == Unit::Time {
         let threads = out.threads;
         plan.notes.push(Note::SharedByTime { tasks, threads });
+    }
+    let most = here.node.shape().threads;
+    if let Strategy::Auto(Share {
+        smt: Some(requested),
+        ..
+    }) = binding.strategy
+        && requested > most
+    {
+        plan.notes.push(Note::FewerThreads { requested, most });
     }
     plan.chosen = Some(chosen);
     plan
