@@ -17,9 +17,9 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::slurmd::complaints::About;
 use crate::slurmd::discovery;
-use crate::slurmd::host::NodeCredential;
 use crate::slurmd::site_file::SiteFile;
 use crate::step::CpusetWish;
+use crate::step::convert::NodeCredential;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::own_options::{self, Own, Texts};
 

@@ -2,15 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use berth_placement::{Allocation, Machine, Node, Rules};
+use berth_placement::{Machine, Node, Rules};
 use slurm_sys::SlurmdConf;
-use slurm_sys::views::Credential;
 
 use crate::site::node;
 use crate::site::standing::Abi;
 use crate::slurmd::discovery::{self, MachineState};
 use crate::slurmd::refresh;
-use crate::step::convert;
 
 /// The node as it is now, for planning. It reads only the list of online CPUs from outside, and looks for `berth reload`. If the
 /// machine has changed, it is discovered elsewhere, and this launch goes on with the one known
@@ -71,19 +69,4 @@ fn known(
     let made = Arc::new(Node::new(shape, machine, socket, rules));
     *last = Some(made.clone());
     made
-}
-
-/// A step's or script's credential, and the place of this node in it.
-#[derive(Clone, Copy)]
-pub(super) struct NodeCredential<'a> {
-    pub cred: &'a Credential<'a>,
-    pub index: u32,
-}
-
-impl NodeCredential<'_> {
-    /// What the job owns on this node.
-    pub(super) fn job_allocation(self) -> Result<Allocation, slurm_sys::Error> {
-        let cores = self.cred.node_cores(self.index)?;
-        Ok(convert::allocation(self.cred.job_cores(&cores)?, &cores))
-    }
 }

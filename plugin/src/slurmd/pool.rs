@@ -14,8 +14,8 @@ use crate::site::settings::{self, Settings};
 use crate::site::{node, standing};
 use crate::slurmd::complaints::About;
 use crate::slurmd::discovery;
-use crate::slurmd::host::NodeCredential;
 use crate::slurmd::site_file::{From, SiteFile};
+use crate::step::convert::NodeCredential;
 use crate::step::handover::{InPool, Member};
 
 /// The job's place; none on a node without pools. If the credential cannot be read it is a normal job.

@@ -7,7 +7,7 @@ use berth_placement::{
     AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Message,
     Mode, Node, Order, Plan, Request, Rule, Rules,
 };
-use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
+use slurm_sys::{Credential, LaunchRequest, Layout, NodeCores, SlurmConf};
 
 use crate::site::settings::Settings;
 use crate::site::standing::Abi;
@@ -246,4 +246,19 @@ pub(crate) fn level_bits(layout: &Layout) -> [(u32, Level); 4] {
         (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
         (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
     ]
+}
+
+/// A step's or script's credential, and the place of this node in it.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeCredential<'a> {
+    pub cred: &'a Credential<'a>,
+    pub index: u32,
+}
+
+impl NodeCredential<'_> {
+    /// What the job owns on this node.
+    pub(crate) fn job_allocation(self) -> Result<Allocation, slurm_sys::Error> {
+        let cores = self.cred.node_cores(self.index)?;
+        Ok(allocation(self.cred.job_cores(&cores)?, &cores))
+    }
 }
