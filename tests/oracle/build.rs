@@ -18,7 +18,7 @@ const EXPORTED: [&str; 14] = [
     "numa_bitmask_free",
 ];
 
-/// What `launch-fuzz` has in the place of the C library's.
+/// What the program has in the place of the C library's.
 const ALLOCATOR: [&str; 8] = [
     "malloc",
     "calloc",
@@ -44,6 +44,6 @@ fn main() {
         return;
     }
     for name in ALLOCATOR {
-        println!("cargo::rustc-link-arg-bin=launch-fuzz=-Wl,--export-dynamic-symbol={name}");
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
 }

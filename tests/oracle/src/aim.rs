@@ -22,7 +22,7 @@ pub fn aimed(seed: u64, class: Class, layout: &Layout) -> Case {
     calm(&mut case, layout, random);
     match class {
         Class::Ldoms(_) => ldoms(&mut case, layout, random),
-        Class::Uneven(_) | Class::Holes(_) | Class::Irregular(_) => {}
+        Class::Irregular(_) => {}
         Class::Threads | Class::Cores => one(&mut case, layout, random),
     }
     case

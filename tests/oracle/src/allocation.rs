@@ -1,8 +1,6 @@
 //! The credential of a job on several nodes: its nodes, their shapes as a run-length code, and
 //! the step's cores.
 
-use std::fmt;
-
 use crate::machine::Machine;
 use crate::random::Random;
 
@@ -47,18 +45,9 @@ impl Credential {
     #[must_use]
     pub fn cores(&self) -> Vec<u32> {
         let own = &self.step_cores[self.first..self.first + self.count];
-        (0..)
-            .zip(own)
-            .filter(|(_, own)| **own)
-            .map(|(core, _)| core)
+        (0..self.count as u32)
+            .filter(|core| own[*core as usize])
             .collect()
-    }
-
-    /// Whether slurmctld and slurmd agree about this node, and the cores can be named to
-    /// `berth plan`.
-    #[must_use]
-    pub fn fits(&self, machine: &Machine) -> bool {
-        self.count as u32 == machine.core_count()
     }
 
     /// A step that owns this node, alone in its job.
@@ -181,23 +170,4 @@ fn own_cores(here: Group, random: &mut Random) -> Vec<bool> {
         own[random.within(0, count - 1) as usize] = true;
     }
     own
-}
-
-impl fmt::Display for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups: Vec<_> = self
-            .groups
-            .iter()
-            .map(|group| format!("{}x{}*{}", group.sockets, group.cores, group.nodes))
-            .collect();
-        write!(
-            f,
-            "nodes {} as {}, this one n{}, step's cores of {} here {:?}",
-            self.hosts,
-            groups.join(" "),
-            self.index,
-            self.count,
-            self.cores()
-        )
-    }
 }

@@ -1,7 +1,5 @@
 //! What a hook answers: what slurmd goes on with.
 
-use std::fmt;
-
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -22,24 +20,4 @@ pub struct Answer {
     pub resolved: Vec<Option<Vec<usize>>>,
     /// Locks of the credential that were not given back.
     pub locked: i32,
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "rc={} cpu_bind_type={:#x} cpus_per_task={} cpu_bind={:?}",
-            self.rc, self.cpu_bind_type, self.cpus_per_task, self.cpu_bind
-        )?;
-        if let Some(note) = &self.note {
-            write!(f, " note={note:?}")?;
-        }
-        if !self.resolved.is_empty() {
-            write!(f, " resolved={:?}", self.resolved)?;
-        }
-        match &self.told {
-            Some(told) => write!(f, " err_msg={told:?}"),
-            None => Ok(()),
-        }
-    }
 }

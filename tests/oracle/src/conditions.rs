@@ -24,37 +24,49 @@ struct Facts<'a> {
     one_thread: bool,
 }
 
+/// When a fix may change an answer.
+pub struct Condition {
+    /// The fix.
+    pub fix: &'static str,
+    /// How often it may hold for nothing, of a hundred requests where it alone holds: it says where a fix can matter,
+    /// and with few tasks there is room enough anyway.
+    pub idle: u64,
+    holds: fn(&Facts<'_>) -> bool,
+}
+
+const fn may(fix: &'static str, idle: u64, holds: fn(&Facts<'_>) -> bool) -> Condition {
+    Condition { fix, idle, holds }
+}
+
+/// Of every fix.
+pub const CONDITIONS: [Condition; 17] = [
+    may("smt-neighbours", 75, |facts| facts.smt_neighbours()),
+    may("fcyclic-cores", 70, |facts| facts.fcyclic_cores()),
+    may("socket-limit", 70, |facts| facts.socket_limit()),
+    may("count-touched", 85, |facts| facts.count_touched()),
+    may("ldoms-inside", 60, |facts| facts.ldoms_inside()),
+    may("spec-lists", 50, |facts| facts.spec_lists()),
+    may("real-sockets", 80, |facts| facts.real_sockets()),
+    may("hole-numbers", 50, |facts| facts.hole_numbers()),
+    may("missing-ldom", 20, |facts| facts.missing_ldom()),
+    may("third-level", 70, |facts| facts.third_level()),
+    may("say-shrunk", 40, |facts| facts.say_shrunk()),
+    may("clean-type", 30, |facts| facts.clean_type()),
+    may("empty-mask", 50, |facts| facts.empty_mask()),
+    may("no-cpu-left", 40, |facts| facts.no_cpu_left()),
+    may("core-threads", 60, |facts| facts.core_threads()),
+    may("spread-limits", 75, |facts| facts.spread_limits()),
+    may("say-shared", 60, |facts| facts.say_shared()),
+];
+
 /// The names of the fixes whose condition holds.
 #[must_use]
 pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
     let facts = Facts::of(case, c);
-    let all: [(&'static str, bool); 17] = [
-        ("smt-neighbours", facts.smt_neighbours()),
-        ("fcyclic-cores", facts.fcyclic_cores()),
-        ("socket-limit", facts.socket_limit()),
-        ("count-touched", facts.count_touched()),
-        ("ldoms-inside", facts.ldoms_inside()),
-        ("spec-lists", facts.spec_lists()),
-        ("real-sockets", facts.real_sockets()),
-        (
-            "hole-numbers",
-            facts.knows_tree() && case.machine.has_other_numbers(),
-        ),
-        ("missing-ldom", facts.missing_ldom()),
-        ("third-level", facts.third_level()),
-        ("say-shrunk", facts.say_shrunk()),
-        ("clean-type", facts.clean_type()),
-        ("empty-mask", facts.empty_mask()),
-        ("no-cpu-left", own_slots(case, true).is_empty()),
-        (
-            "core-threads",
-            facts.knows_tree() && case.machine.has_other_cores(),
-        ),
-        ("spread-limits", facts.spread_limits()),
-        ("say-shared", facts.say_shared()),
-    ];
-    let held = all.into_iter().filter(|(_, holds)| *holds);
-    held.map(|(name, _)| name).collect()
+    let held = CONDITIONS
+        .iter()
+        .filter(|condition| (condition.holds)(&facts));
+    held.map(|condition| condition.fix).collect()
 }
 
 /// Whether task/affinity exceeds a limit.
@@ -249,6 +261,18 @@ impl<'a> Facts<'a> {
     /// Whether our object has discovered the machine.
     fn knows_tree(&self) -> bool {
         !matches!(self.case.class, Class::Threads | Class::Cores)
+    }
+
+    fn hole_numbers(&self) -> bool {
+        self.knows_tree() && self.case.machine.has_other_numbers()
+    }
+
+    fn core_threads(&self) -> bool {
+        self.knows_tree() && self.case.machine.has_other_cores()
+    }
+
+    fn no_cpu_left(&self) -> bool {
+        own_slots(self.case, true).is_empty()
     }
 
     fn real_sockets(&self) -> bool {

@@ -12,7 +12,7 @@ pub type Tree = Vec<Vec<Vec<u16>>>;
 impl Machine {
     /// The machine that slurmd reports of a tree.
     #[must_use]
-    pub fn counted(tree: Tree, numbering: &'static str) -> Self {
+    pub fn counted(tree: Tree) -> Self {
         let cores: Vec<&Vec<u16>> = tree.iter().flatten().collect();
         let count = cores.iter().map(|core| core.len()).sum::<usize>() as u16;
         let sockets = tree.len() as u16;
@@ -23,7 +23,6 @@ impl Machine {
             cores: cores.len() as u16 / sockets,
             threads,
             map: (0..count).collect(),
-            numbering,
             domains: 1,
             tree: Vec::new(),
         };
@@ -43,7 +42,7 @@ impl Machine {
     /// whether task/affinity uses one thread of each core.
     pub fn irregular(class: Class, random: &mut Random) -> Self {
         loop {
-            let mut machine = Self::counted(tree(random), "irregular");
+            let mut machine = Self::counted(tree(random));
             let (cores, threads) = (machine.sockets * machine.cores, machine.cpus);
             machine.cpus = match class {
                 Class::Cores => cores,
@@ -182,7 +181,7 @@ mod tests {
             vec![core(0), core(2), core(4), core(6)],
             vec![core(8), core(10), core(12), vec![14]],
         ];
-        let machine = Machine::counted(tree.clone(), "");
+        let machine = Machine::counted(tree.clone());
         let shape = (
             machine.cpus,
             machine.sockets,
@@ -195,7 +194,7 @@ mod tests {
         assert!(machine.has_other_cores() && machine.has_other_numbers());
         assert!(!machine.has_other_sockets());
         tree[1].truncate(2);
-        let machine = Machine::counted(tree, "");
+        let machine = Machine::counted(tree);
         assert_eq!((machine.cores, machine.threads), (3, 2));
         assert!(machine.has_other_sockets() && !machine.has_other_cores());
     }
@@ -203,7 +202,7 @@ mod tests {
     #[test]
     fn numbers_past_the_end_of_the_map_are_not_in_it() {
         let tree = vec![vec![vec![0, 16], vec![4, 20]]];
-        let machine = Machine::counted(tree, "");
+        let machine = Machine::counted(tree);
         assert_eq!(machine.map, [0, 1, 2, 3]);
         assert!(machine.has_other_numbers() && !machine.has_other_cores());
     }

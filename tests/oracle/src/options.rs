@@ -5,7 +5,7 @@ use std::ptr;
 
 use libc::RTLD_DEFAULT;
 
-use crate::message::JobOption;
+use crate::message::{JobOption, Text};
 use crate::object::function;
 
 /// `job_options_create`
@@ -40,7 +40,7 @@ impl Options {
         };
         // SAFETY: it takes nothing and gives a list.
         let list = Self(unsafe { create() });
-        let text = |text: &Vec<u8>| CString::new(text.as_slice()).unwrap_or_default();
+        let text = |text: &Text| CString::new(text.0.as_slice()).unwrap_or_default();
         for option in options {
             let (name, argument) = (text(&option.option), option.argument.as_ref().map(text));
             let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());

@@ -8,6 +8,7 @@ use slurm_sys::layout::Field;
 
 use crate::blocks::entries;
 use crate::host;
+use crate::message::Text;
 use crate::slurmd::Slurm;
 
 /// Where a request has its environment, and the number of its entries.
@@ -74,9 +75,12 @@ impl Record {
     }
 
     /// Gives a request an environment; none for no entries.
-    pub(crate) fn put_env(&mut self, slurm: Slurm, (env, count): EnvFields, entries: &[Vec<u8>]) {
+    pub(crate) fn put_env(&mut self, slurm: Slurm, (env, count): EnvFields, entries: &[Text]) {
         if !entries.is_empty() {
-            self.put(env, slurm.array(entries.iter().map(Vec::as_slice)));
+            self.put(
+                env,
+                slurm.array(entries.iter().map(|entry| entry.0.as_slice())),
+            );
             self.put(count, entries.len() as u32);
         }
     }

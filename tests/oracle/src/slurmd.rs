@@ -13,7 +13,7 @@ use crate::case::Case;
 use crate::host;
 use crate::kept::Kept;
 use crate::message::Message;
-use crate::object::{GetCpuset, Hook};
+use crate::object::{self, GetCpuset};
 use crate::options::Options;
 use crate::record::Record;
 
@@ -24,6 +24,17 @@ pub struct Slurm {
     pub layout: &'static Layout,
     /// Its functions.
     pub symbols: &'static Symbols,
+}
+
+/// How the call of a launch hook ended.
+#[derive(Debug)]
+pub struct Called {
+    /// Returned.
+    pub rc: i32,
+    /// For the user.
+    pub told: Option<String>,
+    /// As long as it took.
+    pub time: Duration,
 }
 
 /// The records of one launch; they point into each other and into `kept`.
@@ -83,13 +94,13 @@ impl Launch {
         for (at, cpu) in (0u16..).zip(&machine.map) {
             inverse[usize::from(*cpu)] = at;
         }
-        let map = self.kept.halves(machine.map.clone());
+        let map = self.kept.list(machine.map.clone());
         self.conf.put(fields.block_map, map);
-        let inverse = self.kept.halves(inverse);
+        let inverse = self.kept.list(inverse);
         self.conf.put(fields.block_map_inv, inverse);
-        let name = self.kept.text(format!("n{}", case.cred.index));
+        let name = self.kept.text(&format!("n{}", case.cred.index));
         self.conf.put(fields.node_name, name);
-        let host = self.kept.text(slurm_sys::Identity::current().host);
+        let host = self.kept.text(&slurm_sys::Identity::current().host);
         self.conf.put(fields.hostname, host);
     }
 
@@ -97,13 +108,13 @@ impl Launch {
         let (fields, cred) = (&self.slurm.layout.cred, &case.cred);
         let of =
             |value: fn(&crate::allocation::Group) -> u16| cred.groups.iter().map(value).collect();
-        let sockets = self.kept.halves(of(|group| group.sockets));
-        let cores = self.kept.halves(of(|group| group.cores));
+        let sockets = self.kept.list(of(|group| group.sockets));
+        let cores = self.kept.list(of(|group| group.cores));
         let nodes = cred.groups.iter().map(|group| group.nodes).collect();
-        let nodes = self.kept.words(nodes);
+        let nodes = self.kept.list(nodes);
         let step = self.kept.bits(&cred.step_cores);
         let job = self.kept.bits(&vec![true; cred.step_cores.len()]);
-        let hosts = self.kept.text(cred.hosts.as_str());
+        let hosts = self.kept.text(&cred.hosts);
         self.cred
             .put(fields.core_array_size, cred.groups.len() as u16);
         self.cred.put(fields.sockets_per_node, sockets);
@@ -139,13 +150,13 @@ impl Launch {
     fn fill_tasks(&mut self, message: &Message) {
         let (fields, kept) = (&self.slurm.layout.launch, &mut self.kept);
         let count = |list: &Vec<u32>| list.len() as u16;
-        let counts = kept.halves(message.ids.iter().map(count).collect());
+        let counts = kept.list(message.ids.iter().map(count).collect());
         let list = |list: &Vec<u32>| match list.len() {
             0 => ptr::null_mut(),
-            _ => kept.words(list.clone()),
+            _ => kept.list(list.clone()),
         };
         let lists = message.ids.iter().map(list).collect();
-        let lists = kept.pointers(lists);
+        let lists = kept.list(lists);
         let record = &mut self.request;
         record.put(fields.nnodes, message.ids.len() as u32);
         record.put(fields.ntasks, message.tasks);
@@ -162,28 +173,27 @@ impl Launch {
             (fields.tres_bind, &message.tres_bind),
         ] {
             if let Some(text) = text {
-                self.request.put(field, slurm.text(text));
+                self.request.put(field, slurm.text(&text.0));
             }
         }
         self.request
             .put_env(slurm, (fields.env, fields.envc), &message.env);
     }
 
-    /// Calls a hook once.
+    /// A launch hook's answer.
     ///
     /// # Safety
     /// The hook is one of an object of the running release.
-    pub unsafe fn run(&mut self, hook: Hook) -> Answer {
-        let mut err_msg: *mut c_char = ptr::null_mut();
+    pub unsafe fn answer(&mut self, hook: object::Launch) -> Answer {
         // SAFETY: the caller's promise.
-        let (rc, _) = unsafe { self.call(hook, &mut err_msg) };
+        let Called { rc, told, .. } = unsafe { self.call(hook) };
         let fields = &self.slurm.layout.launch;
         Answer {
             rc,
             cpu_bind_type: self.request.get(fields.cpu_bind_type),
             cpu_bind: text(self.request.get(fields.cpu_bind)),
             cpus_per_task: self.request.get(fields.cpus_per_task),
-            told: self.take_text(err_msg),
+            told,
             note: self.note(),
             resolved: Vec::new(),
             locked: host::LOCKED.swap(0, Ordering::Relaxed),
@@ -216,51 +226,50 @@ impl Launch {
         (0..u32::from(case.tasks())).map(cpus_of).collect()
     }
 
+    /// The note among slurmd's words to slurmstepd, which are JSON.
     fn note(&mut self) -> Option<String> {
         let env = self.request.get(self.slurm.layout.launch.env);
         let mut texts = entries(env).map_while(text);
-        // slurmd's words to slurmstepd, in JSON.
-        let handover = texts.find_map(|entry| {
-            let words = entry.strip_prefix("BERTH_HANDOVER=")?;
-            Some(words.to_owned())
-        })?;
-        let (_, note) = handover.split_once("\"note\":\"")?;
-        let (note, _) = note.split_once('"')?;
-        Some(note.to_owned())
+        let sealed =
+            texts.find_map(|entry| Some(entry.strip_prefix("BERTH_HANDOVER=")?.to_owned()))?;
+        let (_, marked) = sealed.split_once(' ')?;
+        let (fields, _) = marked.rsplit_once(' ')?;
+        match serde_json::from_str::<serde_json::Value>(fields) {
+            Ok(handover) => Some(handover.get("note")?.as_str()?.to_owned()),
+            Err(why) => Some(format!("its handover is no JSON: {why}")),
+        }
     }
 
-    /// How long a hook takes, and its return code.
+    /// Calls a launch hook once.
     ///
     /// # Safety
-    /// As for [`Launch::run`].
-    pub unsafe fn time(&mut self, hook: Hook) -> (i32, Duration) {
-        let mut err_msg: *mut c_char = ptr::null_mut();
-        // SAFETY: the caller's promise.
-        let (rc, time) = unsafe { self.call(hook, &mut err_msg) };
-        self.slurm.free(err_msg.cast());
-        (rc, time)
-    }
-
-    /// # Safety
-    /// As for [`Launch::run`].
-    pub(crate) unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
+    /// As for [`Launch::answer`].
+    pub unsafe fn call(&mut self, hook: object::Launch) -> Called {
+        let mut told: *mut c_char = ptr::null_mut();
         self.enter();
         let request = self.request.base();
         let start = Instant::now();
         // SAFETY: the caller's promise; the records are the running release's and complete.
-        let rc = unsafe { hook(request, self.node_id, err_msg) };
-        (rc, start.elapsed())
+        let rc = unsafe { hook(request, self.node_id, &mut told) };
+        let time = start.elapsed();
+        let called = Called {
+            rc,
+            told: text(told),
+            time,
+        };
+        self.slurm.free(told.cast());
+        called
+    }
+
+    /// What is wrong with the request after that.
+    pub fn wrong(&mut self) -> Option<String> {
+        let fields = &self.slurm.layout.launch;
+        self.request.wrong((fields.env, fields.envc))
     }
 
     /// Makes this launch's `conf` slurmd's.
     pub fn enter(&mut self) {
         host::conf.store(self.conf.base(), Ordering::Relaxed);
-    }
-
-    fn take_text(&self, block: *mut c_char) -> Option<String> {
-        let found = text(block);
-        self.slurm.free(block.cast());
-        found
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::blocks::{bytes, entries};
 use crate::case::Case;
-use crate::object::{BeforeHook, StepHooks};
+use crate::object::Hooks;
 use crate::record::Record;
 use crate::slurmd::{Launch, Slurm};
 
@@ -17,7 +17,7 @@ const UID: u32 = 0;
 pub struct Step {
     slurm: Slurm,
     record: Record,
-    tasks: Vec<Record>,
+    _tasks: Vec<Record>,
     _pointers: Vec<*mut c_void>,
 }
 
@@ -53,32 +53,27 @@ impl Step {
         Self {
             slurm,
             record,
-            tasks,
+            _tasks: tasks,
             _pointers: pointers,
         }
     }
 
-    /// Calls the hook before the tasks alone. `slurmd` fills `conf`.
-    ///
-    /// # Safety
-    /// The hook is one of an object of the running release.
-    pub unsafe fn begin(&mut self, before: BeforeHook, slurmd: &mut Launch) -> c_int {
-        slurmd.enter();
-        // SAFETY: the caller's promise; the record has all that the hook reads.
-        unsafe { before(self.record.base()) }
-    }
-
-    /// How long an object's hooks take for all tasks together. `slurmd` fills `conf`.
+    /// How long an object's hooks take for so many of the tasks together. `slurmd` fills `conf`.
     ///
     /// # Safety
     /// The hooks are those of an object of the running release.
-    pub unsafe fn time(&mut self, hooks: StepHooks, slurmd: &mut Launch) -> (c_int, Duration) {
+    pub unsafe fn time(
+        &mut self,
+        hooks: Hooks,
+        tasks: u32,
+        slurmd: &mut Launch,
+    ) -> (c_int, Duration) {
         slurmd.enter();
         let record = self.record.base();
         let start = Instant::now();
         // SAFETY: the caller's promise; the record has all that the hooks read.
         let mut rc = unsafe { (hooks.before)(record) };
-        for local_id in 0..self.tasks.len() as u32 {
+        for local_id in 0..tasks {
             // SAFETY: as above.
             rc |= unsafe { (hooks.task)(record, local_id) };
         }
