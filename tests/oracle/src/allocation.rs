@@ -21,7 +21,7 @@ impl Group {
     }
 }
 
-/// What both hooks read of the credential.
+/// The credential, as far as both hooks read it.
 #[derive(Clone, Debug)]
 pub struct Credential {
     /// The arrays.
@@ -145,11 +145,10 @@ fn own_cores(here: Group, random: &mut Random) -> Vec<bool> {
     let count = here.core_count();
     let mut own: Vec<bool> = match random.within(0, 5) {
         0..=1 => vec![true; count as usize],
-        2 => {
-            let often = random.within(2, 5);
+        2..=3 => {
+            let often = random.pick(&[2, 2, 2, 3, 4, 5]);
             (0..count).map(|_| random.once_in(often)).collect()
         }
-        3 => (0..count).map(|_| random.once_in(2)).collect(),
         4 => {
             // Whole sockets.
             let sockets: Vec<bool> = (0..here.sockets).map(|_| random.once_in(2)).collect();

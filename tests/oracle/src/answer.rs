@@ -1,4 +1,4 @@
-//! What a hook answers: what slurmd goes on with.
+//! A hook's answer, with which slurmd goes on.
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,10 +12,10 @@ pub struct Answer {
     /// `req->cpus_per_task`
     pub cpus_per_task: u16,
     /// `*err_msg`
-    pub told: Option<String>,
+    pub err_msg: Option<String>,
     /// The note in slurmd's handover, in `req->env`: what the user is told.
     pub note: Option<String>,
-    /// What slurmstepd makes of it: CPUs of each task by genuine task/affinity's own look-up
+    /// How slurmstepd reads it: CPUs of each task by genuine task/affinity's own look-up
     /// (`get_cpuset`), where that is asked for; `None` for a task it does not bind.
     pub resolved: Vec<Option<Vec<usize>>>,
     /// Locks of the credential that were not given back.

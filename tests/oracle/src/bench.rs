@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::lists;
 use crate::machine::Machine;
 use crate::message::{JobOption, Message, Text};
 use crate::object::Hooks;
@@ -96,7 +97,7 @@ pub fn machine(cpus: u16) -> Machine {
     }
 }
 
-/// The same with its caches, in hwloc's words.
+/// The machine of a size with its caches, in hwloc's words.
 #[must_use]
 pub fn synthetic(cpus: u16) -> String {
     let Machine {
@@ -146,12 +147,6 @@ fn gpu(number: usize) -> String {
     )
 }
 
-/// A side of a case: whose hooks, and the message that they get.
-struct Side {
-    hooks: Hooks,
-    message: Message,
-}
-
 /// A case on the machine of a size, where it can be measured. `pid`: a process that may be bound.
 ///
 /// # Panics
@@ -163,23 +158,22 @@ pub fn row(pair: &Pair, name: &str, cpus: u16, pid: i32) -> Option<Row> {
     }
     let c = pair.constants();
     let is_listed = matches!(name, "mask_cpu" | "stepd");
-    if cpus
-        > if is_listed {
-            MOST_IN_MASK
-        } else {
-            MOST_FOR_BOTH
-        }
-    {
+    let most = if is_listed {
+        MOST_IN_MASK
+    } else {
+        MOST_FOR_BOTH
+    };
+    if cpus > most {
         return None;
     }
-    let (tasks, cpus_per_task, level) = match name {
-        "cores" => (cpus / 2, 1, c.CPU_BIND_TO_CORES),
-        "-c2" => (cpus / 2, 2, c.CPU_BIND_TO_THREADS),
-        "one-core" => (machine(cpus).threads, 1, c.CPU_BIND_TO_THREADS),
-        "threads" => (cpus, 1, c.CPU_BIND_TO_THREADS),
-        _ => (cpus, 1, c.CPU_BIND_MASK),
+    let tasks = match name {
+        "cores" => Tasks(cpus / 2, 1, c.CPU_BIND_TO_CORES),
+        "-c2" => Tasks(cpus / 2, 2, c.CPU_BIND_TO_THREADS),
+        "one-core" => Tasks(machine(cpus).threads, 1, c.CPU_BIND_TO_THREADS),
+        "threads" => Tasks(cpus, 1, c.CPU_BIND_TO_THREADS),
+        _ => Tasks(cpus, 1, c.CPU_BIND_MASK),
     };
-    let mut message = message(pair, cpus, (tasks, cpus_per_task, level));
+    let mut message = message(pair, cpus, tasks);
     match name {
         "one-core" => own_last_core(&mut message),
         "mask_cpu" => message.cpu_bind = Some(masks(cpus, cpus)),
@@ -191,20 +185,17 @@ pub fn row(pair: &Pair, name: &str, cpus: u16, pid: i32) -> Option<Row> {
         }
         _ => {}
     }
-    let size = if name == "one-core" { cpus } else { tasks };
+    let size = if name == "one-core" { cpus } else { tasks.0 };
     let calls = (BUDGET / usize::from(cpus)).clamp(CALLS.0, CALLS.1);
     let pid = (name == "stepd").then_some(pid);
-    let sides = [pair.theirs, pair.ours].map(|hooks| Side {
-        hooks,
-        message: message.clone(),
-    });
-    let [theirs, ours] = in_turn(calls, &sides, |side| once(pair, side, pid));
-    Some(Row {
-        case: name.into(),
+    let once = |hooks| once(pair, hooks, &message, pid);
+    Some(in_turn(
+        name,
         size,
-        theirs,
-        ours,
-    })
+        calls,
+        || once(pair.theirs),
+        || once(pair.ours),
+    ))
 }
 
 /// An option of berth's own beside `--cpu-bind=cores`: a task for each core, or for four with `pe=4`.
@@ -220,25 +211,23 @@ fn own(pair: &Pair, name: &str, option: &JobOption, cpus: u16) -> Option<Row> {
         1 => 1,
         each => each * machine.threads,
     };
+    let by_level = Tasks(tasks, threads, cores);
     // Inside a cpuset the level decides; the other options decide themselves.
-    let beside = match name.starts_with("cpuset") {
-        true => (tasks, threads, cores),
-        false => (tasks, 1, 0),
+    let by_option = match name.starts_with("cpuset") {
+        true => by_level,
+        false => Tasks(tasks, 1, 0),
     };
-    let asked = [(tasks, threads, cores), beside];
-    let mut sides = asked.map(|asked| Side {
-        hooks: pair.ours,
-        message: message(pair, cpus, asked),
-    });
-    sides[1].message.options.push(option.clone());
-    let [theirs, ours] = in_turn(CALLS.1, &sides, |side| once(pair, side, None));
-    let (case, size) = (name.into(), tasks);
-    Some(Row {
-        case,
-        size,
-        theirs,
-        ours,
-    })
+    let by_level = message(pair, cpus, by_level);
+    let mut by_option = message(pair, cpus, by_option);
+    by_option.options.push(option.clone());
+    let once = |message: &Message| once(pair, pair.ours, message, None);
+    Some(in_turn(
+        name,
+        tasks,
+        CALLS.1,
+        || once(&by_level),
+        || once(&by_option),
+    ))
 }
 
 /// All that the step owns is the machine's last core.
@@ -253,18 +242,18 @@ fn own_last_core(message: &mut Message) {
 /// A mask of one CPU for each of so many tasks, as wide as the machine; after `last` it begins anew.
 fn masks(cpus: u16, last: u16) -> Text {
     let width = usize::from(cpus).div_ceil(4);
-    let mask = |cpu: u16| {
-        let digit = 1 << (cpu % 4);
-        let digits = format!("{digit}{}", "0".repeat(usize::from(cpu / 4)));
-        format!("0x{digits:0>width$}")
-    };
+    let mask = |cpu: u16| format!("0x{:0>width$}", lists::hexadecimal(&[cpu.into()]));
     let masks: Vec<_> = (0..cpus).map(|task| mask(task % last)).collect();
     Text::of(&masks.join(","))
 }
 
-/// A launch of so many tasks with so many CPUs each, bound to a level, by a usual srun.
-fn message(pair: &Pair, cpus: u16, asked: (u16, u16, u32)) -> Message {
-    let (tasks, cpus_per_task, level) = asked;
+/// So many tasks with so many CPUs each, bound to a level.
+#[derive(Clone, Copy)]
+struct Tasks(u16, u16, u32);
+
+/// Their launch by a usual srun.
+fn message(pair: &Pair, cpus: u16, tasks: Tasks) -> Message {
+    let Tasks(tasks, cpus_per_task, level) = tasks;
     let c = pair.constants();
     let case = Case {
         cpus_per_task,
@@ -279,16 +268,25 @@ fn message(pair: &Pair, cpus: u16, asked: (u16, u16, u32)) -> Message {
 }
 
 /// The two sides in turn.
-fn in_turn(calls: usize, sides: &[Side; 2], once: impl Fn(&Side) -> Duration) -> [Times; 2] {
-    let times = (0..calls).map(|_| (once(&sides[0]), once(&sides[1])));
-    let (theirs, ours) = times.unzip();
-    [theirs, ours].map(Times::of)
+fn in_turn(
+    case: &str,
+    size: u16,
+    calls: usize,
+    theirs: impl Fn() -> Duration,
+    ours: impl Fn() -> Duration,
+) -> Row {
+    let times: (Vec<_>, Vec<_>) = (0..calls).map(|_| (theirs(), ours())).unzip();
+    Row {
+        case: case.into(),
+        size,
+        theirs: Times::of(times.0),
+        ours: Times::of(times.1),
+    }
 }
 
 /// One launch; with a process the side of slurmstepd for all of its tasks. Both launch hooks leave a list of one CPU for
 /// each task as it is; ours adds what its own slurmstepd reads.
-fn once(pair: &Pair, side: &Side, pid: Option<i32>) -> Duration {
-    let (hooks, message) = (side.hooks, &side.message);
+fn once(pair: &Pair, hooks: Hooks, message: &Message, pid: Option<i32>) -> Duration {
     let mut launch = Launch::new(message, pair.slurm);
     // SAFETY: a launch hook of an object for the running release.
     let called = unsafe { launch.call(hooks.launch) };

@@ -41,31 +41,32 @@ pub fn compare(pair: &Pair, number: u64, case: &Case, report: &mut Report) -> Re
     match held.as_slice() {
         [] => report.one("no condition"),
         [only] => {
-            report.one(&format!("held {only}"));
-            report.many(&format!("claimed {only}"), differs.into());
+            report.one(&format!("held/{only}"));
+            report.many(&format!("claimed/{only}"), differs.into());
         }
         several => {
             report.many(SEVERAL, differs.into());
-            // What each fix does by itself.
+            // Each fix by itself.
             for name in several {
                 let (alone, _) = with("compat=affinity", &format!("fixes=+{name}"))?;
                 let differs = matches!(alone, Verdict::Differ(_));
-                report.many(&format!("beside differ {name}"), differs.into());
+                report.many(&format!("beside/{name}"), differs.into());
             }
         }
     }
     Ok(())
 }
 
-/// What a run of enough requests must show of every fix: that it acts, and that its condition is no wider than it says.
+/// A run of enough requests shows of every fix that it acts, and that its condition is no wider than it says: the
+/// fixes of which it does not.
 #[must_use]
 pub fn missing(report: &Report) -> Vec<String> {
     let mut wrong = Vec::new();
     for condition in &CONDITIONS {
         let (name, most) = (condition.fix, condition.idle);
-        let held = report.of(&format!("held {name}"));
-        let claimed = report.of(&format!("claimed {name}"));
-        let beside = report.of(&format!("beside differ {name}"));
+        let held = report.of(&format!("held/{name}"));
+        let claimed = report.of(&format!("claimed/{name}"));
+        let beside = report.of(&format!("beside/{name}"));
         let idle = (held - claimed) * 100 / held.max(1);
         println!(
             "  {name:15} alone: held {held}, claimed {claimed}, idle {idle}% (at most {most}%); beside others: {beside}"

@@ -179,7 +179,7 @@ fn read(text: &str) -> Result<Vec<Allowed<'_>>, String> {
     allowed.ok_or_else(|| "expected lines of KINDS MOST CALL".into())
 }
 
-/// What is wrong with the launches of a trace.
+/// The calls of a trace that are not allowed, and launches that are not in it.
 fn judge(allowed: &[Allowed<'_>], trace: &str) -> Vec<String> {
     let [begin, end] = MARKS.map(|mark| format!("getpriority({mark:#x}"));
     let (mut wrong, mut seen, mut lines) = (Vec::new(), [0; KINDS.len()], trace.lines());

@@ -16,7 +16,7 @@ pub(crate) const INFINITE: u16 = 0xffff;
 pub struct Case {
     /// From which it was made.
     pub seed: u64,
-    /// What it shares a process with.
+    /// Requests of one class share a process.
     pub class: Class,
     /// `conf`
     pub machine: Machine,
@@ -79,6 +79,12 @@ impl Case {
     #[must_use]
     pub fn tasks(&self) -> u16 {
         self.tasks_to_launch[self.node_id as usize]
+    }
+
+    /// `conf->node_name`
+    #[must_use]
+    pub fn node_name(&self) -> String {
+        format!("n{}", self.cred.index)
     }
 
     /// `req->node_cpus`, as slurmd counts the step's CPUs (`_check_job_credential`).

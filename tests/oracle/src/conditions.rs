@@ -8,7 +8,7 @@ use crate::case::{Case, given};
 use crate::machine::Class;
 use crate::walk::{Outcome, Walk};
 
-/// What the predicates look at.
+/// The facts that the predicates look at.
 struct Facts<'a> {
     case: &'a Case,
     c: &'a Constants,
@@ -124,7 +124,7 @@ impl<'a> Facts<'a> {
         let cores = bits & levels == 0;
         let own = own_slots(case, false).len() as u32;
         let tasks = u32::from(case.tasks()).max(1);
-        let asked = u32::from(case.cpus_per_task).max(1);
+        let cpus_per_task = u32::from(case.cpus_per_task).max(1);
         let cpus_are_cores = u32::from(case.machine.cpus) == case.machine.core_count();
         Self {
             case,
@@ -132,7 +132,7 @@ impl<'a> Facts<'a> {
             placed,
             whole_cores: placed && (cores || case.ntasks_per_core == 1),
             own,
-            each: asked.min(own / tasks),
+            each: cpus_per_task.min(own / tasks),
             threads: case.machine.threads.into(),
             limited: given(case.ntasks_per_core).is_some()
                 || given(case.ntasks_per_socket).is_some(),
@@ -226,7 +226,7 @@ impl<'a> Facts<'a> {
         ldoms.or(sockets).map(|count| count.max(1))
     }
 
-    /// What comes of task/affinity's walk, with and without whole cores where it may be either.
+    /// How task/affinity's walk ends, with and without whole cores where it may be either.
     fn walks(&self) -> Vec<Outcome> {
         if !self.placed || self.each == 0 {
             return Vec::new();
@@ -305,9 +305,9 @@ impl<'a> Facts<'a> {
 
     /// Tasks get fewer CPUs, or one has a number twice.
     fn say_shrunk(&self) -> bool {
-        let asked = u32::from(self.case.cpus_per_task);
-        let fewer = self.own > 0 && (self.own < asked || (self.each > 0 && self.each < asked));
-        self.placed && (fewer || (asked > 1 && self.walks().iter().any(|walk| walk.short)))
+        let wanted = u32::from(self.case.cpus_per_task);
+        let fewer = self.own > 0 && (self.own < wanted || (self.each > 0 && self.each < wanted));
+        self.placed && (fewer || (wanted > 1 && self.walks().iter().any(|walk| walk.short)))
     }
 
     /// Placing is given up where tasks are more than CPUs, or a limit leaves too few.

@@ -1,4 +1,4 @@
-//! What slurmd's program has and Slurm's library has not, under the names that plugins look for.
+//! Functions that slurmd's program has and Slurm's library has not, under the names that plugins look for.
 //! build.rs puts these names into the dynamic symbol table; the program's come before a library's.
 
 use std::ffi::{CStr, c_char, c_int, c_void};

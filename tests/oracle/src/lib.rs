@@ -15,11 +15,13 @@
 //! ours. Counted apart (`Verdict::Aside`): `rank` with more tasks than CPUs, or on a map with holes.
 //!
 //! berth's default is compared too (`by_fix`): what differs is claimed by fixes whose condition
-//! holds (`conditions`), and gone without them.
+//! holds (`conditions`), and gone without them. Two other proofs ask our object alone: whole messages such as no client
+//! sends (`messages`), and the system calls of a launch (`calls`).
 
 pub mod aim;
 pub mod allocation;
 pub mod answer;
+pub(crate) mod arena;
 pub mod bench;
 pub mod blocks;
 pub mod by_fix;
@@ -29,9 +31,10 @@ pub mod compare;
 pub mod comparison;
 pub mod conditions;
 pub mod generate;
+#[path = "../../../plugin/placement/tests/engine/harness/mod.rs"]
+mod harness;
 pub mod host;
 pub mod irregular;
-pub(crate) mod kept;
 pub mod lists;
 pub mod machine;
 pub mod message;
@@ -42,8 +45,6 @@ pub mod options;
 pub mod pair;
 pub mod part;
 pub mod paths;
-#[path = "../../../plugin/placement/tests/engine/harness/random.rs"]
-pub mod random;
 pub mod record;
 pub mod report;
 pub mod run;
@@ -51,3 +52,5 @@ pub mod slurmd;
 pub mod stepd;
 pub mod tree;
 pub mod walk;
+
+pub use harness::random;

@@ -9,7 +9,7 @@ use crate::random::Random;
 /// task/affinity's masks are `cpu_set_t`, which ends there.
 const MOST_CPUS: u32 = 1024;
 
-/// What decides things once a process in task/affinity, and so keeps requests apart.
+/// task/affinity decides some things once a process: requests of other classes have other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// `CPUs=` counts hardware threads.
@@ -48,7 +48,7 @@ pub struct Machine {
     pub map: Vec<u16>,
     /// Memory domains of each socket.
     pub domains: u16,
-    /// What hwloc knows; empty where [`Machine::synthetic`] says all.
+    /// The machine as hwloc knows it; empty where [`Machine::synthetic`] says all.
     pub tree: Tree,
 }
 

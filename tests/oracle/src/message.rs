@@ -36,7 +36,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// What slurmd is asked for.
+/// The kind of launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `launch_tasks_request_msg_t`
@@ -52,7 +52,7 @@ pub struct JobOption {
     pub kind: i32,
     /// `name:plugin`
     pub option: Text,
-    /// What it was given.
+    /// Its value.
     pub argument: Option<Text>,
 }
 

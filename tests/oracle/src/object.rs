@@ -15,7 +15,7 @@ use crate::slurmd::Slurm;
 /// `task_p_slurmd_launch_request`
 pub type Launch = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
 
-/// What Slurm's daemons call of an object, as Slurm's task interface (src/interfaces/task.c) has it.
+/// The functions of an object that Slurm's daemons call, as Slurm's task interface (src/interfaces/task.c) has them.
 #[derive(Clone, Copy)]
 pub struct Hooks {
     /// `task_p_slurmd_launch_request`
@@ -40,7 +40,7 @@ impl Object {
     /// Loads a file.
     ///
     /// # Errors
-    /// What the dynamic linker says.
+    /// The dynamic linker's words.
     pub fn load(file: &Path, flags: c_int) -> Result<Self, String> {
         let name = c_text(file.as_os_str())?;
         // SAFETY: a C string; the files are Slurm's own and ours.
@@ -61,7 +61,7 @@ impl Object {
         found.ok_or_else(|| format!("{} is not there", name.to_string_lossy()))
     }
 
-    /// What the daemons call.
+    /// The functions that the daemons call.
     ///
     /// # Errors
     /// Where the object has not all of it.
@@ -89,7 +89,7 @@ impl Object {
     /// Our object.
     ///
     /// # Errors
-    /// What the dynamic linker says.
+    /// The dynamic linker's words.
     pub fn ours() -> Result<Self, String> {
         Self::load(&berth_tests::object(), libc::RTLD_LAZY)
     }

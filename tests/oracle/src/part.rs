@@ -1,4 +1,4 @@
-//! What one process of a run does, and the file by which it says how far it has come: it may die over a request.
+//! The part of a run that one process does, and the file by which it says how far it has come: it may die over a request.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -74,7 +74,7 @@ impl Progress {
         unsafe { libc::alarm(HANGS) };
     }
 
-    /// What a process wrote last; none if it ended before its first request.
+    /// The last note of a process; none if it ended before its first request.
     pub(crate) fn read(path: &Path) -> Option<(u64, String)> {
         let note = fs::read_to_string(path).ok()?;
         let (number, whose) = note.trim().split_once(' ')?;

@@ -85,7 +85,7 @@ impl Record {
         }
     }
 
-    /// What is wrong with a request that a hook has had: its environment, or the lock of the credential.
+    /// Why a request that a hook has had is wrong: its environment, or the lock of the credential.
     pub(crate) fn wrong(&mut self, (env, count): EnvFields) -> Option<String> {
         let (said, found) = (self.get(count), entries(self.get(env)).count());
         if said as usize != found {

@@ -1,4 +1,4 @@
-//! What requests came to: how many ended how, the highest of each measure, and what is wrong. From process to process
+//! The sums of requests: how many ended how, the highest of each measure, and each kind of defect. From process to process
 //! it goes as JSON.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, count) in &self.counts {
+        // A name with a slash is one of a table's, which stands elsewhere.
+        for (name, count) in self.counts.iter().filter(|(name, _)| !name.contains('/')) {
             writeln!(f, "  {count} {name}")?;
         }
         for (what, Most { value, number }) in &self.most {

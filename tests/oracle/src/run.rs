@@ -41,7 +41,7 @@ pub struct Run {
     folder: Option<PathBuf>,
 }
 
-/// What is done with the requests of a run.
+/// A proof by many requests.
 pub trait Proof: Sync {
     /// The parts of a run; no process gets more than `most` requests.
     fn parts(&self, run: &Part, most: u64) -> Vec<Part>;

@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};
 
+use crate::arena::Arena;
 use crate::blocks::{bytes, entries};
 use crate::case::Case;
 use crate::object::Hooks;
@@ -13,12 +14,12 @@ use crate::slurmd::{Launch, Slurm};
 /// The user of every step here; the credential's record has the same.
 const UID: u32 = 0;
 
-/// A step of a launch; what its record points to is kept beside it.
+/// A step of a launch; what its record points to is arena beside it.
 pub struct Step {
     slurm: Slurm,
     record: Record,
     _tasks: Vec<Record>,
-    _pointers: Vec<*mut c_void>,
+    _arena: Arena,
 }
 
 impl Step {
@@ -36,25 +37,24 @@ impl Step {
             record.put(task.pid, pid);
             tasks.push(record);
         }
-        let mut pointers: Vec<_> = tasks.iter_mut().map(Record::base).collect();
+        let mut arena = Arena::default();
         let mut record = Record::default();
-        record.put(fields.task, pointers.as_mut_ptr());
+        let pointers = tasks.iter_mut().map(Record::base).collect();
+        record.put(fields.task, arena.list::<*mut c_void>(pointers));
         record.put(fields.node_tasks, count);
         record.put(fields.ntasks, count);
         record.put(fields.nodeid, launch.node_id);
         record.put(fields.uid, UID);
-        let name = format!("n{}", case.cred.index);
-        record.put(fields.node_name, slurm.text(name.as_bytes()));
+        record.put(fields.node_name, arena.text(&case.node_name()));
         record.put(fields.cpus, case.node_cpus());
         let cores: Vec<_> = case.cred.cores().iter().map(u32::to_string).collect();
-        let cores = cores.join(",");
-        record.put(fields.step_alloc_cores, slurm.text(cores.as_bytes()));
+        record.put(fields.step_alloc_cores, arena.text(&cores.join(",")));
         copy_request(launch, &mut record);
         Self {
             slurm,
             record,
             _tasks: tasks,
-            _pointers: pointers,
+            _arena: arena,
         }
     }
 
@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// What slurmstepd copies out of the request: the binding, the environment, and which step it is.
+/// slurmstepd copies this out of the request: the binding, the environment, and which step it is.
 fn copy_request(launch: &mut Launch, record: &mut Record) {
     let slurm = launch.slurm;
     let (to, from) = (&slurm.layout.step, &slurm.layout.launch);
@@ -107,12 +107,7 @@ impl Drop for Step {
         let fields = &self.slurm.layout.step;
         let env: *mut *mut c_char = self.record.get(fields.env);
         self.slurm.free_array(env);
-        for text in [
-            fields.cpu_bind,
-            fields.mem_bind,
-            fields.step_alloc_cores,
-            fields.node_name,
-        ] {
+        for text in [fields.cpu_bind, fields.mem_bind] {
             self.slurm.free(self.record.get(text).cast());
         }
     }

@@ -1,4 +1,4 @@
-//! What the generator says slurmd reports of an irregular machine is what slurmd reports of it.
+//! slurmd reports of an irregular machine as much as the generator says.
 
 use std::process::Command;
 

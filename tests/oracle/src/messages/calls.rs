@@ -63,13 +63,19 @@ impl Site {
                 let mut records = Launch::new(message, self.slurm);
                 // SAFETY: a launch hook of an object for the running release.
                 let ended = limited(|| unsafe { records.call(hooks.launch) }.rc);
-                ended.with(records.wrong())
+                Ended {
+                    wrong: records.wrong(),
+                    ..ended
+                }
             }
             Kind::Batch => {
                 let mut records = Script::new(message, self.slurm);
                 // SAFETY: a batch hook of an object for the running release.
                 let ended = limited(|| unsafe { records.call(hooks) });
-                ended.with(records.wrong())
+                Ended {
+                    wrong: records.wrong(),
+                    ..ended
+                }
             }
         };
         let in_log = self.log.wrong();
@@ -99,16 +105,12 @@ fn cpu_time() -> Duration {
 }
 
 impl Ended {
-    fn with(self, wrong: Option<String>) -> Self {
-        Self { wrong, ..self }
-    }
-
     /// Why it is wrong.
     #[must_use]
     pub fn judge(&self) -> Option<String> {
         let peak = self.usage.peak;
         let refused = self.usage.refused.map(|bytes| {
-            format!("the hook asked for {bytes} bytes, beyond {LIMIT} in sum, when it had {peak}")
+            format!("the hook wanted {bytes} bytes, beyond {LIMIT} in sum, when it had {peak}")
         });
         let slow = self.time > MOST_TIME;
         let slow = slow.then(|| format!("the hook computed for {} ms", self.time.as_millis()));

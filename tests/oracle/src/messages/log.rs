@@ -24,7 +24,7 @@ impl LogFile {
             .map_err(|why| format!("{}: {why}", path.display()))
     }
 
-    /// What is wrong with the lines since the last look.
+    /// Why a line since the last look is wrong.
     pub fn wrong(&mut self) -> Option<String> {
         let mut text = Vec::new();
         if let Err(why) = self.0.read_to_end(&mut text) {

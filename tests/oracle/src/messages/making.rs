@@ -8,7 +8,7 @@ use crate::message::{Kind, Message, Text};
 use crate::messages::{environment, text};
 use crate::random::Random;
 
-/// What node lists can have at most, and then some.
+/// More than node lists can have.
 const MOST_NODES: u32 = 300_000;
 
 /// The message of a seed.

@@ -42,7 +42,7 @@ impl Script {
         unsafe { (hooks.batch)(self.request.base()) }
     }
 
-    /// What is wrong with the request after that.
+    /// Why the request is wrong after that.
     pub fn wrong(&mut self) -> Option<String> {
         let fields = &self.launch.slurm.layout.batch;
         self.request.wrong((fields.environment, fields.envc))

@@ -1,4 +1,4 @@
-//! What the records of a launch point to, other than blocks of Slurm's allocator.
+//! Memory to which the records of a launch point, other than blocks of Slurm's allocator.
 
 use std::any::Any;
 use std::ffi::c_char;
@@ -6,11 +6,11 @@ use std::ffi::c_char;
 /// First words of Slurm's bit strings (src/common/bitstring.h).
 const BITSTR_MAGIC: i64 = 0x4243_4445;
 
-/// What the records point to; nothing in it moves.
+/// It goes with its value; nothing in it moves.
 #[derive(Default)]
-pub(crate) struct Kept(Vec<Box<dyn Any>>);
+pub(crate) struct Arena(Vec<Box<dyn Any>>);
 
-impl Kept {
+impl Arena {
     pub(crate) fn list<T: 'static>(&mut self, mut list: Vec<T>) -> *mut T {
         let first = list.as_mut_ptr();
         self.0.push(Box::new(list));
