@@ -127,7 +127,8 @@ fn trace(folder: &Path, settings: &str, list: &Path) -> std::io::Result<String> 
         .arg(list)
         .args(["--settings", settings, "--folder"])
         .arg(folder)
-        .output()?;
+        .output()
+        .map_err(|why| std::io::Error::other(format!("strace: {why}")))?;
     if !done.status.success() {
         let why = String::from_utf8_lossy(&done.stderr);
         return Err(std::io::Error::other(format!(
