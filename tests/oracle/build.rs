@@ -1,7 +1,7 @@
 //! Puts the names into the program's dynamic symbol table that Slurm's plugins look for there,
 //! as they are in slurmd's. What is not exported would be taken from Slurm's library, or missing.
 
-const EXPORTED: [&str; 14] = [
+const EXPORTED: [&str; 11] = [
     "conf",
     "cpu_freq_cpuset_validate",
     "slurm_cred_get_args",
@@ -13,12 +13,9 @@ const EXPORTED: [&str; 14] = [
     "numa_max_node",
     "numa_allocate_cpumask",
     "numa_node_to_cpus",
-    "numa_bitmask_isbitset",
-    "numa_bitmask_clearall",
-    "numa_bitmask_free",
 ];
 
-/// What `launch-fuzz` has in the place of the C library's.
+/// The program has these in the place of the C library's.
 const ALLOCATOR: [&str; 8] = [
     "malloc",
     "calloc",
@@ -44,6 +41,6 @@ fn main() {
         return;
     }
     for name in ALLOCATOR {
-        println!("cargo::rustc-link-arg-bin=launch-fuzz=-Wl,--export-dynamic-symbol={name}");
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
 }

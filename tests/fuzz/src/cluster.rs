@@ -69,36 +69,25 @@ pub fn selection(text: &str) -> Verdict {
     let all = clusters();
     let sum: usize = text.bytes().map(usize::from).sum();
     let cluster = &all[sum % all.len()];
-    match job(
-        cluster,
-        reading::selection::client(Command::Srun),
-        &found.options,
-    ) {
-        JobAnswer::Granted(grant) => {
-            let _ = own_step(cluster, &found.options, &grant);
-            impossible(cluster, &grant).map_or(Verdict::Accepted, Verdict::Wrong)
-        }
-        _ => Verdict::Accepted,
-    }
+    let client = reading::selection::client(Command::Srun);
+    let JobAnswer::Granted(grant) = job(cluster, client, &found.options) else {
+        return Verdict::Accepted;
+    };
+    let _ = own_step(cluster, &found.options, &grant);
+    impossible(cluster, &grant).map_or(Verdict::Accepted, Verdict::Wrong)
 }
 
-/// What no job can have: no node, a node without cores, or cores that are not there.
+/// No job can have this: no node, a node without cores, or cores that are not there.
 fn impossible(cluster: &Cluster, grant: &JobGrant) -> Option<String> {
     if grant.nodes.is_empty() {
         return Some("a job without nodes".into());
     }
     grant.nodes.iter().find_map(|given| {
         let node = cluster.nodes.get(given.node)?;
-        let wrong = |core: &u32| *core >= node.cores();
-        let core = given.cores.iter().find(wrong);
-        match (core, given.cores.is_empty()) {
-            (Some(core), _) => Some(format!("core {core} of {}", node.name)),
-            // Later releases give nodes that get no task.
-            (None, true) if cluster.line == SlurmLine::V22_05 => {
-                Some(format!("no core of {}", node.name))
-            }
-            (None, true) => None,
-            (None, false) => None,
-        }
+        let missing = given.cores.iter().find(|core| *core >= node.cores());
+        // Later releases give nodes that get no task.
+        let none = given.cores.is_empty() && cluster.line == SlurmLine::V22_05;
+        let wrong = missing.map(|core| format!("core {core} of {}", node.name));
+        wrong.or(none.then(|| format!("no core of {}", node.name)))
     })
 }

@@ -15,7 +15,7 @@ use berth_srun::{Release, spelling};
 
 use crate::cluster;
 
-/// What a parser did with a text.
+/// How a parser took a text.
 pub enum Verdict {
     /// It reads the same again from its own text.
     Accepted,
@@ -74,7 +74,7 @@ fn node_mask(text: &str) -> Verdict {
     })
 }
 
-/// What has no text of its own is read, or refused in few words.
+/// A value without a text of its own is read, or refused in few words.
 fn taken<T, E: Display>(read: Result<T, E>) -> Verdict {
     match read {
         Ok(_) => Verdict::Accepted,
@@ -107,7 +107,7 @@ fn cpu_bind(text: &str) -> Verdict {
     })
 }
 
-/// What is asked of memory; how it is reported and sorted is not in its text.
+/// The policy; how it is reported and sorted is not in its text.
 fn mem_bind(text: &str) -> Verdict {
     let read = spelling::mem_bind(text, Release::V22_05).map(|found| MemBind {
         policy: found.policy.clone(),

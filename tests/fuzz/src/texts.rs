@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-const SPOILERS: &[&str] = &[
+const SPOILERS: [&str; 20] = [
     ",", ":", ";", "-", "*", "=", "x", "0x", " ", "\t", "\0", "é", "𝄞", "-1", "+1", "1e9", "/",
     "\"", ",,", "::",
 ];
@@ -23,7 +23,7 @@ impl Words {
     }
 }
 
-/// What `words.txt` has under a name.
+/// The words that `words.txt` has under a name.
 fn words(name: &str) -> Vec<String> {
     let mut lines = include_str!("words.txt").lines();
     let first = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -65,7 +65,7 @@ fn spoil(text: &mut String, random: &mut Random) {
         at -= 1;
     }
     match random.below(4) {
-        0 => text.insert_str(at, random.pick(SPOILERS)),
+        0 => text.insert_str(at, random.pick(&SPOILERS)),
         1 => text.truncate(at),
         2 => {
             let tail = text.split_off(at);

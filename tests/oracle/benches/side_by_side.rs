@@ -3,13 +3,12 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use berth_oracle::arguments::Files;
 use berth_oracle::bench::{self, CASES, Row};
-use berth_oracle::child::Pair;
-use berth_oracle::object::{self, Log, set_log};
-use berth_oracle::paths;
+use berth_oracle::machine::Class;
+use berth_oracle::pair::Pair;
+use berth_oracle::run::Here;
 use clap::Parser;
 
 const SIZES: [u16; 12] = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -87,12 +86,8 @@ fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, Stri
         .env(shown.0, shown.1)
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|why| why.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<_> = text.lines().filter_map(Row::read).collect();
-    if !output.status.success() {
-        return Err(format!("{cpus} CPUs: {}\n{text}", output.status));
-    }
-    Ok(rows)
+    let rows = serde_json::from_slice(&output.stdout);
+    rows.map_err(|why| format!("{cpus} CPUs: {}: {why}", output.status))
 }
 
 /// The variable by which hwloc shows the machine, and its value: a file, because a synthetic machine has
@@ -116,72 +111,49 @@ fn table(case: &str, rows: &[Row]) {
     println!(
         "\n{case}\n\n| size | {other} µs: least, middle | task/berth µs: least, middle | {words}: least, middle | growth: theirs, ours |\n|---:|---:|---:|---:|---:|"
     );
-    let ratio = |theirs: f64, ours: f64| match bench::is_own(case) {
-        true => ours / theirs,
-        false => theirs / ours,
-    };
     let mut before: Option<&Row> = None;
     for row in rows.iter().filter(|row| row.case == case) {
         let (theirs, ours) = (row.theirs, row.ours);
-        let growth = before.map_or("".into(), |before| {
-            format!(
-                "{:.2}, {:.2}",
-                theirs.middle / before.theirs.middle,
-                ours.middle / before.ours.middle
-            )
+        let [least, middle] =
+            [(theirs.least, ours.least), (theirs.middle, ours.middle)].map(|(theirs, ours)| {
+                match bench::is_own(case) {
+                    true => ours / theirs,
+                    false => theirs / ours,
+                }
+            });
+        let growth = before.map_or(String::new(), |before| {
+            let theirs = theirs.middle / before.theirs.middle;
+            format!("{theirs:.2}, {:.2}", ours.middle / before.ours.middle)
         });
-        println!(
-            "| {} | {:.1}, {:.1} | {:.1}, {:.1} | {:.1}, {:.1} | {growth} |",
-            row.size,
-            theirs.least,
-            theirs.middle,
-            ours.least,
-            ours.middle,
-            ratio(theirs.least, ours.least),
-            ratio(theirs.middle, ours.middle)
-        );
+        print!("| {} ", row.size);
+        print!("| {:.1}, {:.1} ", theirs.least, theirs.middle);
+        print!("| {:.1}, {:.1} ", ours.least, ours.middle);
+        println!("| {least:.1}, {middle:.1} | {growth} |");
         before = Some(row);
     }
 }
 
 fn measure(arguments: &Arguments, cpus: u16) -> Result<(), String> {
-    let plugins = paths::plugin_dir().ok_or("no slurmd is installed here")?;
-    let line = object::slurm(&plugins)?.layout.line;
-    object::can_stand_in(line)?;
     // The state directory is in memory on a node, too.
     let folder = tempfile::tempdir_in("/dev/shm").map_err(|why| why.to_string())?;
-    let files = Files {
-        plugins,
-        object: berth_tests::object(),
-        command: berth_tests::command(),
-        state: folder.path().to_owned(),
-    };
-    let pair = Pair::load(&files, &arguments.compat)?;
-    let bound = Sleeper::start()?;
+    let compat = format!("compat={}", arguments.compat);
+    // Our object finds the machine that hwloc is shown.
+    let pair = Pair::load(&[&compat], Class::Irregular(0), Here::new(folder.path())?)?;
+    // The hooks bind it; it ends by itself, too.
+    let mut sleep = Command::new("sleep");
+    let sleep = sleep.arg("600").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut bound = sleep.spawn().map_err(|why| why.to_string())?;
     if arguments.log {
-        set_log(line, Log::Info);
+        pair.slurm.set_log(Some(Path::new("/dev/null")))?;
     }
-    let only = arguments.only.as_deref();
-    let rows = bench::rows(&pair, cpus, only, bound.0.id() as i32);
-    rows.iter().for_each(|row| println!("{row}"));
+    let is_wanted = |case: &&str| arguments.only.as_ref().is_none_or(|only| only == case);
+    let cases = CASES.into_iter().filter(is_wanted);
+    let rows: Vec<_> = cases
+        .filter_map(|case| bench::row(&pair, case, cpus, bound.id() as i32))
+        .collect();
+    let ended = bound.kill().and_then(|()| bound.wait());
+    ended.map_err(|why| why.to_string())?;
+    let text = serde_json::to_string(&rows).map_err(|why| why.to_string())?;
+    println!("{text}");
     Ok(())
-}
-
-/// A process that the hooks bind; it ends with the value.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn start() -> Result<Self, String> {
-        let mut sleep = Command::new("sleep");
-        sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
-        let child = sleep.stderr(Stdio::null()).spawn();
-        child.map(Self).map_err(|why| why.to_string())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        // It ends by itself otherwise.
-        let _ = self.0.kill().and_then(|()| self.0.wait());
-    }
 }

@@ -1,8 +1,6 @@
 //! The credential of a job on several nodes: its nodes, their shapes as a run-length code, and
 //! the step's cores.
 
-use std::fmt;
-
 use crate::machine::Machine;
 use crate::random::Random;
 
@@ -23,7 +21,7 @@ impl Group {
     }
 }
 
-/// What both hooks read of the credential.
+/// The credential, as far as both hooks read it.
 #[derive(Clone, Debug)]
 pub struct Credential {
     /// The arrays.
@@ -47,18 +45,9 @@ impl Credential {
     #[must_use]
     pub fn cores(&self) -> Vec<u32> {
         let own = &self.step_cores[self.first..self.first + self.count];
-        (0..)
-            .zip(own)
-            .filter(|(_, own)| **own)
-            .map(|(core, _)| core)
+        (0..self.count as u32)
+            .filter(|core| own[*core as usize])
             .collect()
-    }
-
-    /// Whether slurmctld and slurmd agree about this node, and the cores can be named to
-    /// `berth plan`.
-    #[must_use]
-    pub fn fits(&self, machine: &Machine) -> bool {
-        self.count as u32 == machine.core_count()
     }
 
     /// A step that owns this node, alone in its job.
@@ -156,11 +145,10 @@ fn own_cores(here: Group, random: &mut Random) -> Vec<bool> {
     let count = here.core_count();
     let mut own: Vec<bool> = match random.within(0, 5) {
         0..=1 => vec![true; count as usize],
-        2 => {
-            let often = random.within(2, 5);
+        2..=3 => {
+            let often = random.pick(&[2, 2, 2, 3, 4, 5]);
             (0..count).map(|_| random.once_in(often)).collect()
         }
-        3 => (0..count).map(|_| random.once_in(2)).collect(),
         4 => {
             // Whole sockets.
             let sockets: Vec<bool> = (0..here.sockets).map(|_| random.once_in(2)).collect();
@@ -181,23 +169,4 @@ fn own_cores(here: Group, random: &mut Random) -> Vec<bool> {
         own[random.within(0, count - 1) as usize] = true;
     }
     own
-}
-
-impl fmt::Display for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups: Vec<_> = self
-            .groups
-            .iter()
-            .map(|group| format!("{}x{}*{}", group.sockets, group.cores, group.nodes))
-            .collect();
-        write!(
-            f,
-            "nodes {} as {}, this one n{}, step's cores of {} here {:?}",
-            self.hosts,
-            groups.join(" "),
-            self.index,
-            self.count,
-            self.cores()
-        )
-    }
 }

@@ -1,6 +1,4 @@
-//! What a hook answers: what slurmd goes on with.
-
-use std::fmt;
+//! A hook's answer, with which slurmd goes on.
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,32 +12,12 @@ pub struct Answer {
     /// `req->cpus_per_task`
     pub cpus_per_task: u16,
     /// `*err_msg`
-    pub told: Option<String>,
+    pub err_msg: Option<String>,
     /// The note in slurmd's handover, in `req->env`: what the user is told.
     pub note: Option<String>,
-    /// What slurmstepd makes of it: CPUs of each task by genuine task/affinity's own look-up
+    /// How slurmstepd reads it: CPUs of each task by genuine task/affinity's own look-up
     /// (`get_cpuset`), where that is asked for; `None` for a task it does not bind.
     pub resolved: Vec<Option<Vec<usize>>>,
     /// Locks of the credential that were not given back.
     pub locked: i32,
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "rc={} cpu_bind_type={:#x} cpus_per_task={} cpu_bind={:?}",
-            self.rc, self.cpu_bind_type, self.cpus_per_task, self.cpu_bind
-        )?;
-        if let Some(note) = &self.note {
-            write!(f, " note={note:?}")?;
-        }
-        if !self.resolved.is_empty() {
-            write!(f, " resolved={:?}", self.resolved)?;
-        }
-        match &self.told {
-            Some(told) => write!(f, " err_msg={told:?}"),
-            None => Ok(()),
-        }
-    }
 }

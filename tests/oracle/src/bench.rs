@@ -2,14 +2,16 @@
 //! slurmstepd's hooks for all tasks of a step. The two sides take turns, each call on records of
 //! its own, so that a machine's bad moments fall on both.
 
-use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::case::Case;
-use crate::child::Pair;
+use crate::lists;
 use crate::machine::Machine;
-use crate::message::{JobOption, Message};
-use crate::object::Hook;
+use crate::message::{JobOption, Message, Text};
+use crate::object::Hooks;
+use crate::pair::Pair;
 use crate::slurmd::Launch;
 use crate::stepd::Step;
 
@@ -23,11 +25,11 @@ const CALLS: (usize, usize) = (31, 301);
 /// CPUs × calls that are affordable.
 const BUDGET: usize = 50_000;
 
-/// One line of the table.
-#[derive(Clone, Debug)]
+/// One line of the table; it comes from its process as JSON.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Row {
-    /// What was asked.
-    pub case: &'static str,
+    /// The case.
+    pub case: String,
     /// Tasks; in the case `one-core` the machine's CPUs.
     pub size: u16,
     /// The times beside which ours stand: task/affinity's, or for an option of berth's own those of
@@ -38,7 +40,7 @@ pub struct Row {
 }
 
 /// Of many calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Times {
     /// The fastest, in microseconds.
     pub least: f64,
@@ -54,44 +56,6 @@ impl Times {
             least: micros(0),
             middle: micros(times.len() / 2),
         }
-    }
-}
-
-/// `case tasks theirs-least theirs-middle ours-least ours-middle`
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (theirs, ours) = (self.theirs, self.ours);
-        write!(
-            f,
-            "{} {} {} {} {} {}",
-            self.case, self.size, theirs.least, theirs.middle, ours.least, ours.middle
-        )
-    }
-}
-
-impl Row {
-    /// A row as [`fmt::Display`] writes it.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        let case = CASES
-            .into_iter()
-            .find(|name| words.clone().next() == Some(name))?;
-        words.next();
-        let size = words.next()?.parse().ok()?;
-        let mut number = || words.next()?.parse().ok();
-        let mut times = || {
-            Some(Times {
-                least: number()?,
-                middle: number()?,
-            })
-        };
-        Some(Self {
-            case,
-            size,
-            theirs: times()?,
-            ours: times()?,
-        })
     }
 }
 
@@ -133,7 +97,7 @@ pub fn machine(cpus: u16) -> Machine {
     }
 }
 
-/// The same with its caches, in hwloc's words.
+/// The machine of a size with its caches, in hwloc's words.
 #[must_use]
 pub fn synthetic(cpus: u16) -> String {
     let Machine {
@@ -183,44 +147,61 @@ fn gpu(number: usize) -> String {
     )
 }
 
-/// The cases on the machine of a size: one, or all that it has. `pid`: a process that may be bound.
+/// A case on the machine of a size, where it can be measured. `pid`: a process that may be bound.
 ///
 /// # Panics
 /// Where a hook refuses its request.
 #[must_use]
-pub fn rows(pair: &Pair, cpus: u16, only: Option<&str>, pid: i32) -> Vec<Row> {
-    let wanted = CASES
-        .into_iter()
-        .filter(|case| only.is_none_or(|only| only == *case));
-    wanted
-        .filter_map(|name| row(pair, name, cpus, pid))
-        .collect()
-}
-
-/// A case, if masks of this size can be measured in it.
-fn row(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Option<Row> {
+pub fn row(pair: &Pair, name: &str, cpus: u16, pid: i32) -> Option<Row> {
     if let Some((option, value)) = name.split_once('=') {
-        return own(pair, (name, option, value), cpus);
+        return own(pair, name, &JobOption::of_berth(option, value), cpus);
     }
-    let c = &pair.slurm.layout.constants;
-    let (threads, cores) = (c.CPU_BIND_TO_THREADS as u16, c.CPU_BIND_TO_CORES as u16);
-    let (asked, list) = match name {
-        _ if cpus > MOST_FOR_BOTH => return None,
-        "threads" => ((cpus, 1, threads), None),
-        "cores" => ((cpus / 2, 1, cores), None),
-        "-c2" => ((cpus / 2, 2, threads), None),
-        "one-core" => return Some(one_core(pair, name, cpus, threads)),
-        _ if cpus > MOST_IN_MASK => return None,
-        "mask_cpu" => ((cpus, 1, c.CPU_BIND_MASK as u16), Some(masks(cpus, cpus))),
-        _ => return Some(tasks(pair, name, cpus, pid)),
+    let c = pair.constants();
+    let is_listed = matches!(name, "mask_cpu" | "stepd");
+    let most = if is_listed {
+        MOST_IN_MASK
+    } else {
+        MOST_FOR_BOTH
     };
-    Some(launch(pair, name, &message(pair, cpus, asked, list)))
+    if cpus > most {
+        return None;
+    }
+    let tasks = match name {
+        "cores" => Tasks(cpus / 2, 1, c.CPU_BIND_TO_CORES),
+        "-c2" => Tasks(cpus / 2, 2, c.CPU_BIND_TO_THREADS),
+        "one-core" => Tasks(machine(cpus).threads, 1, c.CPU_BIND_TO_THREADS),
+        "threads" => Tasks(cpus, 1, c.CPU_BIND_TO_THREADS),
+        _ => Tasks(cpus, 1, c.CPU_BIND_MASK),
+    };
+    let mut message = message(pair, cpus, tasks);
+    match name {
+        "one-core" => own_last_core(&mut message),
+        "mask_cpu" => message.cpu_bind = Some(masks(cpus, cpus)),
+        "stepd" => {
+            // CPUs that the kernel has: of a mask that it cuts we would tell the user, at every call.
+            let real = std::thread::available_parallelism().map_or(1, |real| real.get() as u16);
+            message.cpu_bind = Some(masks(cpus, real));
+            message.env.clear();
+        }
+        _ => {}
+    }
+    let size = if name == "one-core" { cpus } else { tasks.0 };
+    let calls = (BUDGET / usize::from(cpus)).clamp(CALLS.0, CALLS.1);
+    let pid = (name == "stepd").then_some(pid);
+    let once = |hooks| once(pair, hooks, &message, pid);
+    Some(in_turn(
+        name,
+        size,
+        calls,
+        || once(pair.theirs),
+        || once(pair.ours),
+    ))
 }
 
 /// An option of berth's own beside `--cpu-bind=cores`: a task for each core, or for four with `pe=4`.
-fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16) -> Option<Row> {
-    let cores = pair.slurm.layout.constants.CPU_BIND_TO_CORES as u16;
-    let each = if value.ends_with("pe=4") { 4 } else { 1 };
+fn own(pair: &Pair, name: &str, option: &JobOption, cpus: u16) -> Option<Row> {
+    let cores = pair.constants().CPU_BIND_TO_CORES;
+    let each = if name.ends_with("pe=4") { 4 } else { 1 };
     let machine = machine(cpus);
     if machine.cores < each {
         return None;
@@ -230,141 +211,90 @@ fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16
         1 => 1,
         each => each * machine.threads,
     };
-    let by_level = message(pair, cpus, (tasks, threads, cores), None);
+    let by_level = Tasks(tasks, threads, cores);
     // Inside a cpuset the level decides; the other options decide themselves.
-    let by_option = match option {
-        "cpuset" => (tasks, threads, cores),
-        _ => (tasks, 1, 0),
+    let by_option = match name.starts_with("cpuset") {
+        true => by_level,
+        false => Tasks(tasks, 1, 0),
     };
-    let mut by_option = message(pair, cpus, by_option, None);
-    by_option.options.push(JobOption::of_berth(option, value));
-    let (theirs, ours) = in_turn(
+    let by_level = message(pair, cpus, by_level);
+    let mut by_option = message(pair, cpus, by_option);
+    by_option.options.push(option.clone());
+    let once = |message: &Message| once(pair, pair.ours, message, None);
+    Some(in_turn(
+        name,
+        tasks,
         CALLS.1,
-        || once(pair, pair.ours, name, &by_level),
-        || once(pair, pair.ours, name, &by_option),
-    );
-    Some(Row {
-        case: name,
-        size: tasks,
-        theirs,
-        ours,
-    })
+        || once(&by_level),
+        || once(&by_option),
+    ))
 }
 
-/// A task for each hardware thread of the machine's last core, which is all that the step owns.
-fn one_core(pair: &Pair, name: &'static str, cpus: u16, asked: u16) -> Row {
-    let mut message = message(pair, cpus, (machine(cpus).threads, 1, asked), None);
+/// All that the step owns is the machine's last core.
+fn own_last_core(message: &mut Message) {
     let case = &mut message.case;
     if let Some((_, others)) = case.cred.step_cores.split_last_mut() {
         others.fill(false);
     }
     message.node_cpus = case.node_cpus();
-    let size = cpus;
-    Row {
-        size,
-        ..launch(pair, name, &message)
-    }
 }
 
 /// A mask of one CPU for each of so many tasks, as wide as the machine; after `last` it begins anew.
-fn masks(cpus: u16, last: u16) -> String {
-    let digits = usize::from(cpus).div_ceil(4);
-    let mask = |cpu: u16| {
-        let mut digits = vec![0u8; digits];
-        let units = digits.len() - 1;
-        digits[units - usize::from(cpu / 4)] |= 1 << (cpu % 4);
-        let digits = digits.into_iter().map(|digit| format!("{digit:X}"));
-        format!("0x{}", digits.collect::<String>())
-    };
-    (0..cpus)
-        .map(|task| mask(task % last))
-        .collect::<Vec<_>>()
-        .join(",")
+fn masks(cpus: u16, last: u16) -> Text {
+    let width = usize::from(cpus).div_ceil(4);
+    let mask = |cpu: u16| format!("0x{:0>width$}", lists::hexadecimal(&[cpu.into()]));
+    let masks: Vec<_> = (0..cpus).map(|task| mask(task % last)).collect();
+    Text::of(&masks.join(","))
 }
 
-/// A launch of so many tasks with so many CPUs each, bound in this way, by a usual srun.
-fn message(pair: &Pair, cpus: u16, asked: (u16, u16, u16), list: Option<String>) -> Message {
-    let (tasks, cpus_per_task, cpu_bind_type) = asked;
-    let c = &pair.slurm.layout.constants;
+/// So many tasks with so many CPUs each, bound to a level.
+#[derive(Clone, Copy)]
+struct Tasks(u16, u16, u32);
+
+/// Their launch by a usual srun.
+fn message(pair: &Pair, cpus: u16, tasks: Tasks) -> Message {
+    let Tasks(tasks, cpus_per_task, level) = tasks;
+    let c = pair.constants();
     let case = Case {
         cpus_per_task,
-        cpu_bind_type,
-        cpu_bind: list,
+        cpu_bind_type: level as u16,
         ..Case::plain(machine(cpus), tasks, c)
     };
-    let variable = |at| format!("SLURM_VARIABLE_{at}=a value of common length").into_bytes();
+    let variable = |at| Text::of(&format!("SLURM_VARIABLE_{at}=a value of common length"));
     Message {
         env: (0..VARIABLES).map(variable).collect(),
         ..Message::of(case, c)
     }
 }
 
-fn calls(size: u16) -> usize {
-    (BUDGET / usize::from(size)).clamp(CALLS.0, CALLS.1)
-}
-
 /// The two sides in turn.
 fn in_turn(
+    case: &str,
+    size: u16,
     calls: usize,
-    mut theirs: impl FnMut() -> Duration,
-    mut ours: impl FnMut() -> Duration,
-) -> (Times, Times) {
-    let pairs: (Vec<_>, Vec<_>) = (0..calls).map(|_| (theirs(), ours())).unzip();
-    (Times::of(pairs.0), Times::of(pairs.1))
+    theirs: impl Fn() -> Duration,
+    ours: impl Fn() -> Duration,
+) -> Row {
+    let times: (Vec<_>, Vec<_>) = (0..calls).map(|_| (theirs(), ours())).unzip();
+    Row {
+        case: case.into(),
+        size,
+        theirs: Times::of(times.0),
+        ours: Times::of(times.1),
+    }
 }
 
-/// One launch.
-fn once(pair: &Pair, hook: Hook, name: &str, message: &Message) -> Duration {
+/// One launch; with a process the side of slurmstepd for all of its tasks. Both launch hooks leave a list of one CPU for
+/// each task as it is; ours adds what its own slurmstepd reads.
+fn once(pair: &Pair, hooks: Hooks, message: &Message, pid: Option<i32>) -> Duration {
     let mut launch = Launch::new(message, pair.slurm);
     // SAFETY: a launch hook of an object for the running release.
-    let (rc, time) = unsafe { launch.time(hook) };
-    assert_eq!(rc, 0, "{name}: {message}");
+    let called = unsafe { launch.call(hooks.launch) };
+    assert_eq!(called.rc, 0, "{message:?}");
+    let Some(pid) = pid else { return called.time };
+    let mut step = Step::new(&mut launch, &message.case, pid);
+    // SAFETY: slurmstepd's hooks of the same object.
+    let (rc, time) = unsafe { step.time(hooks, message.case.tasks().into(), &mut launch) };
+    assert_eq!(rc, 0, "{message:?}");
     time
-}
-
-/// Both launch hooks with a message.
-fn launch(pair: &Pair, name: &'static str, message: &Message) -> Row {
-    let (theirs, ours) = in_turn(
-        calls(message.case.machine.pu_count() as u16),
-        || once(pair, pair.theirs, name, message),
-        || once(pair, pair.ours, name, message),
-    );
-    Row {
-        case: name,
-        size: message.case.tasks(),
-        theirs,
-        ours,
-    }
-}
-
-/// slurmstepd's side, for a list of one CPU for each task. Both launch hooks leave such a list as
-/// it is; ours adds what its own slurmstepd reads.
-fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
-    // CPUs that the kernel has: of a mask that it cuts we would tell the user, at every call.
-    let real = std::thread::available_parallelism().map_or(1, |real| real.get() as u16);
-    let list = masks(cpus, real);
-    let asked = pair.slurm.layout.constants.CPU_BIND_MASK as u16;
-    let mut message = message(pair, cpus, (cpus, 1, asked), Some(list));
-    message.env.clear();
-    let once = |hook, hooks| {
-        let mut slurmd = Launch::new(&message, pair.slurm);
-        // SAFETY: the hooks of an object for the running release.
-        let (refused, _) = unsafe { slurmd.time(hook) };
-        let mut step = Step::new(&mut slurmd, &message.case, pid);
-        // SAFETY: the same.
-        let (rc, time) = unsafe { step.time(hooks, &mut slurmd) };
-        assert_eq!((refused, rc), (0, 0), "{name}: {cpus} tasks");
-        time
-    };
-    let (theirs, ours) = in_turn(
-        calls(cpus),
-        || once(pair.theirs, pair.their_step),
-        || once(pair.ours, pair.our_step),
-    );
-    Row {
-        case: name,
-        size: cpus,
-        theirs,
-        ours,
-    }
 }

@@ -1,8 +1,6 @@
 //! One request with all that a launch hook sees of it. Numbers are as Slurm writes them, with
 //! 0xfffe and 0xffff for "not given".
 
-use std::fmt;
-
 use slurm_sys::layout::Constants;
 
 use crate::allocation::Credential;
@@ -18,7 +16,7 @@ pub(crate) const INFINITE: u16 = 0xffff;
 pub struct Case {
     /// From which it was made.
     pub seed: u64,
-    /// What it shares a process with.
+    /// Requests of one class share a process.
     pub class: Class,
     /// `conf`
     pub machine: Machine,
@@ -83,6 +81,12 @@ impl Case {
         self.tasks_to_launch[self.node_id as usize]
     }
 
+    /// `conf->node_name`
+    #[must_use]
+    pub fn node_name(&self) -> String {
+        format!("n{}", self.cred.index)
+    }
+
     /// `req->node_cpus`, as slurmd counts the step's CPUs (`_check_job_credential`).
     #[must_use]
     pub fn node_cpus(&self) -> u16 {
@@ -95,50 +99,4 @@ impl Case {
 #[must_use]
 pub fn given(raw: u16) -> Option<u16> {
     (raw != 0 && raw < 0xfffe).then_some(raw)
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine {
-            cpus,
-            sockets,
-            cores,
-            threads,
-            ..
-        } = self.machine;
-        writeln!(f, "seed {} class {}", self.seed, self.class)?;
-        writeln!(
-            f,
-            "  machine: sockets={sockets} cores={cores} threads={threads} CPUs={cpus} map of {} {}",
-            self.machine.map.len(),
-            self.machine.numbering
-        )?;
-        if !matches!(self.machine.numbering, "block" | "cyclic" | "threads-last") {
-            writeln!(f, "  map: {:?}", self.machine.map)?;
-        }
-        writeln!(f, "  credential: {}", self.cred)?;
-        writeln!(
-            f,
-            "  request: tasks={} (node {} of {:?}) cpus_per_task={} threads_per_core={:#x} \
-             ntasks_per_core={:#x} ntasks_per_socket={:#x} task_dist={:#x} overcommit={} \
-             job_core_spec={:#x} cpu_bind_type={:#x} cpu_bind={:?}",
-            self.tasks(),
-            self.node_id,
-            self.tasks_to_launch,
-            self.cpus_per_task,
-            self.threads_per_core,
-            self.ntasks_per_core,
-            self.ntasks_per_socket,
-            self.task_dist,
-            self.overcommit,
-            self.job_core_spec,
-            self.cpu_bind_type,
-            self.cpu_bind,
-        )?;
-        write!(
-            f,
-            "  slurm.conf: task_plugin_param={:#x} select_type_param={:#x}",
-            self.task_plugin_param, self.select_type_param
-        )
-    }
 }

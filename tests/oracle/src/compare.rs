@@ -69,7 +69,7 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
 /// A refused step is not run: only number and text leave slurmd. Of a step's nodes the first that
 /// refuses has the text, so another than the step's first may have none.
 fn refusals(case: &Case, theirs: &Answer, ours: &Answer) -> Verdict {
-    let is_silent = ours.told.as_deref().unwrap_or_default().is_empty();
+    let is_silent = ours.err_msg.as_deref().unwrap_or_default().is_empty();
     if theirs.rc != ours.rc {
         Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc))
     } else if is_silent && case.node_id == 0 {

@@ -8,7 +8,7 @@ use crate::case::{Case, given};
 use crate::machine::Class;
 use crate::walk::{Outcome, Walk};
 
-/// What the predicates look at.
+/// The facts that the predicates look at.
 struct Facts<'a> {
     case: &'a Case,
     c: &'a Constants,
@@ -24,37 +24,49 @@ struct Facts<'a> {
     one_thread: bool,
 }
 
+/// When a fix may change an answer.
+pub struct Condition {
+    /// The fix.
+    pub fix: &'static str,
+    /// How often it may hold for nothing, of a hundred requests where it alone holds: it says where a fix can matter,
+    /// and with few tasks there is room enough anyway.
+    pub idle: u64,
+    holds: fn(&Facts<'_>) -> bool,
+}
+
+const fn may(fix: &'static str, idle: u64, holds: fn(&Facts<'_>) -> bool) -> Condition {
+    Condition { fix, idle, holds }
+}
+
+/// Of every fix.
+pub const CONDITIONS: [Condition; 17] = [
+    may("smt-neighbours", 75, |facts| facts.smt_neighbours()),
+    may("fcyclic-cores", 70, |facts| facts.fcyclic_cores()),
+    may("socket-limit", 70, |facts| facts.socket_limit()),
+    may("count-touched", 85, |facts| facts.count_touched()),
+    may("ldoms-inside", 60, |facts| facts.ldoms_inside()),
+    may("spec-lists", 50, |facts| facts.spec_lists()),
+    may("real-sockets", 80, |facts| facts.real_sockets()),
+    may("hole-numbers", 50, |facts| facts.hole_numbers()),
+    may("missing-ldom", 20, |facts| facts.missing_ldom()),
+    may("third-level", 70, |facts| facts.third_level()),
+    may("say-shrunk", 40, |facts| facts.say_shrunk()),
+    may("clean-type", 30, |facts| facts.clean_type()),
+    may("empty-mask", 50, |facts| facts.empty_mask()),
+    may("no-cpu-left", 40, |facts| facts.no_cpu_left()),
+    may("core-threads", 60, |facts| facts.core_threads()),
+    may("spread-limits", 75, |facts| facts.spread_limits()),
+    may("say-shared", 60, |facts| facts.say_shared()),
+];
+
 /// The names of the fixes whose condition holds.
 #[must_use]
 pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
     let facts = Facts::of(case, c);
-    let all: [(&'static str, bool); 17] = [
-        ("smt-neighbours", facts.smt_neighbours()),
-        ("fcyclic-cores", facts.fcyclic_cores()),
-        ("socket-limit", facts.socket_limit()),
-        ("count-touched", facts.count_touched()),
-        ("ldoms-inside", facts.ldoms_inside()),
-        ("spec-lists", facts.spec_lists()),
-        ("real-sockets", facts.real_sockets()),
-        (
-            "hole-numbers",
-            facts.knows_tree() && case.machine.has_other_numbers(),
-        ),
-        ("missing-ldom", facts.missing_ldom()),
-        ("third-level", facts.third_level()),
-        ("say-shrunk", facts.say_shrunk()),
-        ("clean-type", facts.clean_type()),
-        ("empty-mask", facts.empty_mask()),
-        ("no-cpu-left", own_slots(case, true).is_empty()),
-        (
-            "core-threads",
-            facts.knows_tree() && case.machine.has_other_cores(),
-        ),
-        ("spread-limits", facts.spread_limits()),
-        ("say-shared", facts.say_shared()),
-    ];
-    let held = all.into_iter().filter(|(_, holds)| *holds);
-    held.map(|(name, _)| name).collect()
+    let held = CONDITIONS
+        .iter()
+        .filter(|condition| (condition.holds)(&facts));
+    held.map(|condition| condition.fix).collect()
 }
 
 /// Whether task/affinity exceeds a limit.
@@ -112,7 +124,7 @@ impl<'a> Facts<'a> {
         let cores = bits & levels == 0;
         let own = own_slots(case, false).len() as u32;
         let tasks = u32::from(case.tasks()).max(1);
-        let asked = u32::from(case.cpus_per_task).max(1);
+        let cpus_per_task = u32::from(case.cpus_per_task).max(1);
         let cpus_are_cores = u32::from(case.machine.cpus) == case.machine.core_count();
         Self {
             case,
@@ -120,7 +132,7 @@ impl<'a> Facts<'a> {
             placed,
             whole_cores: placed && (cores || case.ntasks_per_core == 1),
             own,
-            each: asked.min(own / tasks),
+            each: cpus_per_task.min(own / tasks),
             threads: case.machine.threads.into(),
             limited: given(case.ntasks_per_core).is_some()
                 || given(case.ntasks_per_socket).is_some(),
@@ -214,7 +226,7 @@ impl<'a> Facts<'a> {
         ldoms.or(sockets).map(|count| count.max(1))
     }
 
-    /// What comes of task/affinity's walk, with and without whole cores where it may be either.
+    /// How task/affinity's walk ends, with and without whole cores where it may be either.
     fn walks(&self) -> Vec<Outcome> {
         if !self.placed || self.each == 0 {
             return Vec::new();
@@ -251,6 +263,18 @@ impl<'a> Facts<'a> {
         !matches!(self.case.class, Class::Threads | Class::Cores)
     }
 
+    fn hole_numbers(&self) -> bool {
+        self.knows_tree() && self.case.machine.has_other_numbers()
+    }
+
+    fn core_threads(&self) -> bool {
+        self.knows_tree() && self.case.machine.has_other_cores()
+    }
+
+    fn no_cpu_left(&self) -> bool {
+        own_slots(self.case, true).is_empty()
+    }
+
     fn real_sockets(&self) -> bool {
         let machine = &self.case.machine;
         let equal = machine.map.len() as u32 == machine.pu_count();
@@ -281,9 +305,9 @@ impl<'a> Facts<'a> {
 
     /// Tasks get fewer CPUs, or one has a number twice.
     fn say_shrunk(&self) -> bool {
-        let asked = u32::from(self.case.cpus_per_task);
-        let fewer = self.own > 0 && (self.own < asked || (self.each > 0 && self.each < asked));
-        self.placed && (fewer || (asked > 1 && self.walks().iter().any(|walk| walk.short)))
+        let wanted = u32::from(self.case.cpus_per_task);
+        let fewer = self.own > 0 && (self.own < wanted || (self.each > 0 && self.each < wanted));
+        self.placed && (fewer || (wanted > 1 && self.walks().iter().any(|walk| walk.short)))
     }
 
     /// Placing is given up where tasks are more than CPUs, or a limit leaves too few.

@@ -1,7 +1,8 @@
-//! What slurmd's program has and Slurm's library has not, under the names that plugins look for.
+//! Functions that slurmd's program has and Slurm's library has not, under the names that plugins look for.
 //! build.rs puts these names into the dynamic symbol table; the program's come before a library's.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use libc::cpu_set_t;
@@ -43,13 +44,11 @@ pub unsafe extern "C" fn task_str_to_cpuset(mask: *mut cpu_set_t, text: *const c
         let Some(value) = char::from(*digit).to_digit(16) else {
             return -1;
         };
-        for bit in (0..4).filter(|bit| value & 1 << bit != 0) {
-            let cpu = at * 4 + bit;
-            // The C macro leaves out what lies beyond the set, too.
-            if cpu < libc::CPU_SETSIZE as usize {
-                // SAFETY: inside the set, as just seen.
-                unsafe { libc::CPU_SET(cpu, mask) };
-            }
+        // The C macro leaves out what lies beyond the set, too.
+        let cpus = (4 * at..4 * at + 4).take_while(|cpu| *cpu < libc::CPU_SETSIZE as usize);
+        for cpu in cpus.filter(|cpu| value & 1 << (cpu % 4) != 0) {
+            // SAFETY: inside the set, as just seen.
+            unsafe { libc::CPU_SET(cpu, mask) };
         }
     }
     0
@@ -68,20 +67,17 @@ pub unsafe extern "C" fn task_cpuset_to_str(
     let mask = unsafe { &*mask };
     // SAFETY: every number asked for lies inside the set.
     let has = |cpu: usize| u32::from(unsafe { libc::CPU_ISSET(cpu, mask) });
-    let digits: Vec<u8> = (0..libc::CPU_SETSIZE as usize / 4)
-        .rev()
-        .map(|at| (0..4).fold(0, |digit, bit| digit | has(at * 4 + bit) << bit))
-        .skip_while(|digit| *digit == 0)
-        .map(|digit| char::from_digit(digit, 16).map_or(b'0', |digit| digit as u8))
-        .collect();
-    let digits = if digits.is_empty() {
-        b"0".to_vec()
-    } else {
-        digits
+    let digit = |at: usize| (0..4).fold(0, |digit, bit| digit | has(at * 4 + bit) << bit);
+    let digits = (0..libc::CPU_SETSIZE as usize / 4).rev().map(digit);
+    let digits: String = digits.map(|digit| format!("{digit:x}")).collect();
+    let digits = match digits.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
     };
-    for (at, digit) in digits.iter().chain([&0]).enumerate() {
-        // SAFETY: the caller promises the room.
-        unsafe { text.add(at).write(*digit as c_char) };
+    // SAFETY: the caller promises the room.
+    unsafe {
+        ptr::copy_nonoverlapping(digits.as_ptr(), text.cast(), digits.len());
+        text.add(digits.len()).write(0);
     }
     text
 }

@@ -3,6 +3,9 @@
 //! with gaps.
 //! Source: `xcpuinfo_hwloc_topo_get`.
 
+use berth_placement::{Core, Package};
+
+use crate::harness::machines::{self, Sort};
 use crate::machine::{Class, Machine};
 use crate::random::Random;
 
@@ -12,7 +15,7 @@ pub type Tree = Vec<Vec<Vec<u16>>>;
 impl Machine {
     /// The machine that slurmd reports of a tree.
     #[must_use]
-    pub fn counted(tree: Tree, numbering: &'static str) -> Self {
+    pub fn counted(tree: Tree) -> Self {
         let cores: Vec<&Vec<u16>> = tree.iter().flatten().collect();
         let count = cores.iter().map(|core| core.len()).sum::<usize>() as u16;
         let sockets = tree.len() as u16;
@@ -23,7 +26,6 @@ impl Machine {
             cores: cores.len() as u16 / sockets,
             threads,
             map: (0..count).collect(),
-            numbering,
             domains: 1,
             tree: Vec::new(),
         };
@@ -43,7 +45,7 @@ impl Machine {
     /// whether task/affinity uses one thread of each core.
     pub fn irregular(class: Class, random: &mut Random) -> Self {
         loop {
-            let mut machine = Self::counted(tree(random), "irregular");
+            let mut machine = Self::counted(tree(random));
             let (cores, threads) = (machine.sockets * machine.cores, machine.cpus);
             machine.cpus = match class {
                 Class::Cores => cores,
@@ -91,90 +93,29 @@ impl Machine {
     }
 }
 
-/// A machine as hwloc shows it.
+/// A machine as hwloc shows it, which orders objects of a kind by their lowest number.
 fn tree(random: &mut Random) -> Tree {
-    let (sockets, cores) = (random.within(1, 4), random.within(1, 6));
-    let threads = random.pick(&[1, 2, 2, 2, 4]);
-    let small_from = if random.once_in(3) {
-        random.within(0, cores)
-    } else {
+    let machine = machines::machine(random, Sort::Small);
+    let core = |core: &Core| {
+        let mut numbers: Vec<_> = core.pus.iter().map(|pu| pu.0 as u16).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let socket = |package: &Package| {
+        let mut cores: Vec<_> = package.cores.iter().map(core).collect();
+        cores.sort();
         cores
     };
-    let mut tree: Tree = (0..sockets)
-        .map(|_| {
-            let size = |core: u32| if core < small_from { threads } else { 1 };
-            (0..cores).map(|core| vec![0; size(core)]).collect()
-        })
-        .collect();
-    let count = tree.iter().flatten().map(Vec::len).sum::<usize>() as u16;
-    number(&mut tree, random);
-    let (siblings, some) = (random.once_in(2), random.once_in(2));
-    let gone = |random: &mut Random, often: bool| often && random.once_in(6);
-    for cores in &mut tree {
-        cores.retain(|_| !gone(random, some));
-        for core in cores.iter_mut() {
-            core.retain(|_| !gone(random, siblings));
-        }
-        cores.retain(|core| !core.is_empty());
-    }
-    tree.retain(|cores| !cores.is_empty());
-    if tree.is_empty() {
-        tree.push(vec![vec![random.small(0, count)]]);
-    }
-    if random.once_in(2) {
-        compact(&mut tree);
-    }
-    sort(&mut tree);
-    tree
-}
-
-/// Gives each hardware thread a number, with gaps or without.
-fn number(tree: &mut Tree, random: &mut Random) {
-    let mut places = Vec::new();
-    for (s, cores) in tree.iter().enumerate() {
-        for (c, core) in cores.iter().enumerate() {
-            places.extend((0..core.len()).map(|t| (s, c, t)));
-        }
-    }
-    match random.within(0, 3) {
-        0 => {}
-        1 => places.sort_by_key(|(s, c, t)| (*t, *c, *s)),
-        2 => places.sort_by_key(|(s, c, t)| (*t, *s, *c)),
-        _ => random.shuffle(&mut places),
-    }
-    let spread = if random.once_in(3) { 2 } else { 1 };
-    let mut numbers: Vec<u16> = (0..spread * places.len() as u16).collect();
-    random.shuffle(&mut numbers);
-    numbers.truncate(places.len());
-    numbers.sort_unstable();
-    for ((s, c, t), number) in places.into_iter().zip(numbers) {
-        tree[s][c][t] = number;
-    }
-}
-
-/// Some firmware numbers only what is there.
-fn compact(tree: &mut Tree) {
-    let mut numbers: Vec<u16> = tree.iter().flatten().flatten().copied().collect();
-    numbers.sort_unstable();
-    for number in tree.iter_mut().flatten().flatten() {
-        *number = numbers.binary_search(number).map_or(0, |rank| rank as u16);
-    }
-}
-
-/// hwloc orders objects of a kind by their lowest number.
-fn sort(tree: &mut Tree) {
-    for cores in tree.iter_mut() {
-        cores.iter_mut().for_each(|core| core.sort_unstable());
-        cores.sort();
-    }
+    let mut tree: Tree = machine.parts().packages.iter().map(socket).collect();
     tree.sort();
+    tree
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What `slurmd -C` says of `pack:2 core:4 pu:2` without its last hardware thread.
+    /// `slurmd -C` counts `pack:2 core:4 pu:2` without its last hardware thread in this way.
     #[test]
     fn the_shape_is_by_division_and_the_rest_of_the_map_stays() {
         let core = |first: u16| vec![first, first + 1];
@@ -182,7 +123,7 @@ mod tests {
             vec![core(0), core(2), core(4), core(6)],
             vec![core(8), core(10), core(12), vec![14]],
         ];
-        let machine = Machine::counted(tree.clone(), "");
+        let machine = Machine::counted(tree.clone());
         let shape = (
             machine.cpus,
             machine.sockets,
@@ -195,7 +136,7 @@ mod tests {
         assert!(machine.has_other_cores() && machine.has_other_numbers());
         assert!(!machine.has_other_sockets());
         tree[1].truncate(2);
-        let machine = Machine::counted(tree, "");
+        let machine = Machine::counted(tree);
         assert_eq!((machine.cores, machine.threads), (3, 2));
         assert!(machine.has_other_sockets() && !machine.has_other_cores());
     }
@@ -203,7 +144,7 @@ mod tests {
     #[test]
     fn numbers_past_the_end_of_the_map_are_not_in_it() {
         let tree = vec![vec![vec![0, 16], vec![4, 20]]];
-        let machine = Machine::counted(tree, "");
+        let machine = Machine::counted(tree);
         assert_eq!(machine.map, [0, 1, 2, 3]);
         assert!(machine.has_other_numbers() && !machine.has_other_cores());
     }

@@ -15,41 +15,42 @@
 //! ours. Counted apart (`Verdict::Aside`): `rank` with more tasks than CPUs, or on a map with holes.
 //!
 //! berth's default is compared too (`by_fix`): what differs is claimed by fixes whose condition
-//! holds (`conditions`), and gone without them.
+//! holds (`conditions`), and gone without them. Two other proofs ask our object alone: whole messages such as no client
+//! sends (`messages`), and the system calls of a launch (`calls`).
 
 pub mod aim;
 pub mod allocation;
 pub mod answer;
-pub mod arguments;
+pub(crate) mod arena;
 pub mod bench;
 pub mod blocks;
 pub mod by_fix;
 pub mod calls;
 pub mod case;
-pub mod child;
 pub mod compare;
+pub mod comparison;
 pub mod conditions;
-pub mod counts;
-pub mod fuzz;
 pub mod generate;
+#[path = "../../../plugin/placement/tests/engine/harness/mod.rs"]
+mod harness;
 pub mod host;
 pub mod irregular;
-pub(crate) mod kept;
 pub mod lists;
 pub mod machine;
 pub mod message;
+pub mod messages;
 pub mod numa;
 pub mod object;
 pub mod options;
-pub mod parent;
+pub mod pair;
 pub mod part;
 pub mod paths;
-pub mod program;
-#[path = "../../../plugin/placement/tests/engine/harness/random.rs"]
-pub mod random;
 pub mod record;
+pub mod report;
+pub mod run;
 pub mod slurmd;
 pub mod stepd;
-pub mod sums;
 pub mod tree;
 pub mod walk;
+
+pub use harness::random;

@@ -5,23 +5,16 @@ use crate::case::Case;
 use crate::random::Random;
 
 /// task/affinity's masks end there; what lies beyond it does not see in a mask.
-const MASK_CPUS: u32 = 1024;
+const MASK_END: u32 = 1024;
 /// Beyond every machine.
 const FAR: u32 = 2000;
 
-/// How far a list leaves the step's CPUs.
-#[derive(Clone, Copy)]
-enum Reach {
-    Inside,
-    Node,
-    Beyond,
-}
-
-fn reach(random: &mut Random) -> Reach {
+/// How far a list leaves the step's CPUs: not at all, up to the node's last CPU, or beyond.
+fn stray(case: &Case, last: u32, random: &mut Random) -> Option<u32> {
     match random.within(0, 5) {
-        0..=3 => Reach::Inside,
-        4 => Reach::Node,
-        _ => Reach::Beyond,
+        0..=3 => None,
+        4 => Some(case.machine.pu_count()),
+        _ => Some(last),
     }
 }
 
@@ -36,10 +29,9 @@ fn own_cpus(case: &Case) -> Vec<u32> {
         .collect()
 }
 
-fn cpu(case: &Case, own: &[u32], reach: Reach, end: u32, random: &mut Random) -> u32 {
-    match reach {
-        Reach::Node if random.once_in(4) => random.within(0, case.machine.pu_count()),
-        Reach::Beyond if random.once_in(4) => random.within(0, end - 1),
+fn cpu(own: &[u32], stray: Option<u32>, random: &mut Random) -> u32 {
+    match stray {
+        Some(last) if random.once_in(4) => random.within(0, last),
         _ => random.pick(own),
     }
 }
@@ -55,18 +47,18 @@ fn joined(count: u32, mut entry: impl FnMut() -> String) -> String {
 
 /// `map_cpu`.
 pub fn map(case: &Case, random: &mut Random) -> String {
-    let (own, reach) = (own_cpus(case), reach(random));
+    let (own, stray) = (own_cpus(case), stray(case, FAR, random));
     joined(length(case, random), || {
-        cpu(case, &own, reach, FAR, random).to_string()
+        cpu(&own, stray, random).to_string()
     })
 }
 
 /// `mask_cpu`: srun takes `0x` away, and nothing else; other clients need not.
 pub fn masks(case: &Case, random: &mut Random) -> String {
-    let (own, reach) = (own_cpus(case), reach(random));
+    let (own, stray) = (own_cpus(case), stray(case, MASK_END - 1, random));
     joined(length(case, random), || {
         let cpus: Vec<u32> = (0..random.within(1, 6))
-            .map(|_| cpu(case, &own, reach, MASK_CPUS, random))
+            .map(|_| cpu(&own, stray, random))
             .collect();
         let digits = hexadecimal(&cpus);
         match random.within(0, 11) {
@@ -95,7 +87,8 @@ pub fn domain_masks(case: &Case, random: &mut Random) -> String {
     })
 }
 
-fn hexadecimal(cpus: &[u32]) -> String {
+/// A mask of these CPUs.
+pub(crate) fn hexadecimal(cpus: &[u32]) -> String {
     let highest = cpus.iter().max().copied().unwrap_or(0);
     let mut digits = vec![0u32; highest as usize / 4 + 1];
     for cpu in cpus {

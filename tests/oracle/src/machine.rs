@@ -1,7 +1,7 @@
 //! The machine a request runs on, as slurmd counts it: shape, map, and which CPUs are near
 //! which memory.
 
-use std::fmt;
+use std::path::PathBuf;
 
 use crate::irregular::Tree;
 use crate::random::Random;
@@ -9,7 +9,7 @@ use crate::random::Random;
 /// task/affinity's masks are `cpu_set_t`, which ends there.
 const MOST_CPUS: u32 = 1024;
 
-/// What decides things once a process in task/affinity, and so keeps requests apart.
+/// task/affinity decides some things once a process: requests of other classes have other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// `CPUs=` counts hardware threads.
@@ -18,53 +18,17 @@ pub enum Class {
     Cores,
     /// The memory domains of one machine, whose seed this is: read at the first launch.
     Ldoms(u64),
-    /// One machine whose sockets differ in size; our object has found it once.
-    Uneven(u64),
-    /// One machine with holes in its numbering.
-    Holes(u64),
-    /// One machine with cores and sockets of different size.
+    /// One machine that is not sockets × cores × threads, or has holes in its numbering; our object has found it once.
     Irregular(u64),
 }
 
 impl Class {
-    /// A class as [`fmt::Display`] writes it.
-    ///
-    /// # Errors
-    /// A text that is none.
-    pub fn read(text: &str) -> Result<Self, String> {
-        match text {
-            "threads" => Ok(Self::Threads),
-            "cores" => Ok(Self::Cores),
-            _ => {
-                let wrong = || {
-                    format!(
-                        "{text}: expected threads, cores, ldoms:SEED, uneven:SEED, holes:SEED or \
-                         irregular:SEED"
-                    )
-                };
-                let (kind, seed) = text.split_once(':').ok_or_else(wrong)?;
-                let seed = seed.parse().map_err(|_| wrong())?;
-                match kind {
-                    "ldoms" => Ok(Self::Ldoms(seed)),
-                    "uneven" => Ok(Self::Uneven(seed)),
-                    "holes" => Ok(Self::Holes(seed)),
-                    "irregular" => Ok(Self::Irregular(seed)),
-                    _ => Err(wrong()),
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The command by which our object finds the machine; none where it is to find none.
+    #[must_use]
+    pub fn finder(self) -> PathBuf {
         match self {
-            Self::Threads => f.write_str("threads"),
-            Self::Cores => f.write_str("cores"),
-            Self::Ldoms(seed) => write!(f, "ldoms:{seed}"),
-            Self::Uneven(seed) => write!(f, "uneven:{seed}"),
-            Self::Holes(seed) => write!(f, "holes:{seed}"),
-            Self::Irregular(seed) => write!(f, "irregular:{seed}"),
+            Self::Threads | Self::Cores => "/nonexistent".into(),
+            Self::Ldoms(_) | Self::Irregular(_) => berth_tests::command(),
         }
     }
 }
@@ -82,11 +46,9 @@ pub struct Machine {
     pub threads: u16,
     /// `conf->block_map`: from abstract to kernel's CPU number.
     pub map: Vec<u16>,
-    /// How the map came about.
-    pub numbering: &'static str,
     /// Memory domains of each socket.
     pub domains: u16,
-    /// What hwloc knows; empty where [`Machine::synthetic`] says all.
+    /// The machine as hwloc knows it; empty where [`Machine::synthetic`] says all.
     pub tree: Tree,
 }
 
@@ -95,9 +57,11 @@ impl Machine {
     pub fn any(class: Class, random: &mut Random) -> Self {
         match class {
             Class::Ldoms(seed) => Self::with_domains(&mut Random::new(seed)),
-            Class::Uneven(seed) => Self::uneven(&mut Random::new(seed)),
-            Class::Holes(seed) => Self::holes(&mut Random::new(seed)),
-            Class::Irregular(seed) => Self::irregular(class, &mut Random::new(seed)),
+            Class::Irregular(seed) => match seed % 3 {
+                0 => Self::uneven(&mut Random::new(seed)),
+                1 => Self::holes(&mut Random::new(seed)),
+                _ => Self::irregular(class, &mut Random::new(seed)),
+            },
             Class::Threads => Self::of(random, &[2, 2, 2, 4, 8], false),
             Class::Cores => Self::of(random, &[1, 1, 2, 4, 8], true),
         }
@@ -112,7 +76,6 @@ impl Machine {
             cores,
             threads,
             map: (0..sockets * cores * threads).collect(),
-            numbering: "block",
             domains: 1,
             tree: Tree::new(),
         }
@@ -148,18 +111,12 @@ impl Machine {
         let mean = random.small(2, 16 / sockets / threads);
         let mut machine = Self::regular(sockets, mean, threads);
         machine.renumber(random);
-        machine.numbering = "uneven sockets";
         let mut sizes = vec![mean; usize::from(sockets)];
         let more = random.small(1, mean - 1);
         sizes[0] -= more;
         sizes[usize::from(sockets) - 1] += more;
         random.shuffle(&mut sizes);
-        let cores: Vec<_> = machine
-            .map
-            .chunks(threads.into())
-            .map(<[u16]>::to_vec)
-            .collect();
-        let mut cores = cores.into_iter();
+        let mut cores = machine.map.chunks(threads.into()).map(<[u16]>::to_vec);
         let socket = |size: u16| cores.by_ref().take(size.into()).collect();
         machine.tree = sizes.into_iter().map(socket).collect();
         machine
@@ -182,25 +139,22 @@ impl Machine {
         let sockets = cores
             .chunks(cores.len() / sockets as usize)
             .map(<[Vec<u16>]>::to_vec);
-        Self::counted(sockets.collect(), "with holes")
+        Self::counted(sockets.collect())
     }
 
+    /// Numbers the hardware threads in blocks, over the sockets in turn, by their place in the core, or anyhow.
     fn renumber(&mut self, random: &mut Random) {
-        self.numbering = random.pick(&["block", "cyclic", "threads-last", "random"]);
         let (sockets, cores, threads) = (self.sockets, self.cores, self.threads);
-        for socket in 0..sockets {
-            for core in 0..cores {
-                for thread in 0..threads {
-                    let at = (socket * cores + core) * threads + thread;
-                    self.map[usize::from(at)] = match self.numbering {
-                        "cyclic" => (thread * cores + core) * sockets + socket,
-                        "threads-last" => (thread * sockets + socket) * cores + core,
-                        _ => at,
-                    };
-                }
-            }
+        let order = random.within(0, 3);
+        for (at, number) in (0..).zip(&mut self.map) {
+            let (core, thread) = (at / threads, at % threads);
+            *number = match order {
+                0 => (thread * cores + core % cores) * sockets + core / cores,
+                1 => thread * sockets * cores + core,
+                _ => at,
+            };
         }
-        if self.numbering == "random" {
+        if order == 2 {
             random.shuffle(&mut self.map);
         }
     }
@@ -210,7 +164,6 @@ impl Machine {
         let last = self.map.len() as u32 - 1;
         let (from, to) = (random.within(0, last), random.within(0, last));
         self.map[to as usize] = self.map[from as usize];
-        self.numbering = "with a hole";
     }
 
     /// A slurm.conf that says more or less than the machine has: the map is the machine's.
@@ -223,7 +176,6 @@ impl Machine {
         if size.is_multiple_of(blot) {
             self.map = (0..size).collect();
             random.shuffle(&mut self.map);
-            self.numbering = "not as configured";
         }
     }
 
@@ -247,10 +199,7 @@ impl Machine {
         }
         let mut sorted = self.map.clone();
         sorted.sort_unstable();
-        sorted
-            .iter()
-            .enumerate()
-            .all(|(at, cpu)| at == usize::from(*cpu))
+        sorted.into_iter().eq(0..self.map.len() as u16)
     }
 
     /// Whether hwloc counts the sockets in the map's order: by their lowest number. slurmd's own
@@ -281,13 +230,11 @@ impl Machine {
         };
         let cores = self.cores / self.domains;
         let indexes: Vec<_> = self.map.iter().map(ToString::to_string).collect();
-        let numbers = match self.numbering {
-            "block" => String::new(),
-            _ => format!("(indexes={})", indexes.join(",")),
-        };
         format!(
-            "pack:{} {numa} core:{cores} pu:{}{numbers}",
-            self.sockets, self.threads
+            "pack:{} {numa} core:{cores} pu:{}(indexes={})",
+            self.sockets,
+            self.threads,
+            indexes.join(",")
         )
     }
 }

@@ -1,7 +1,7 @@
 //! libnuma's answers for the machine of the request instead of the one we run on.
-//! task/affinity asks once a process (`slurm_get_numa_node`).
+//! task/affinity asks once a process (`slurm_get_numa_node`). libnuma's own functions read a mask, and free it.
 
-use std::ffi::{c_int, c_uint, c_ulong};
+use std::ffi::{c_int, c_ulong};
 use std::sync::{PoisonError, RwLock};
 
 const WORD: usize = c_ulong::BITS as usize;
@@ -46,48 +46,15 @@ pub extern "C" fn numa_allocate_cpumask() -> *mut Bitmask {
     }))
 }
 
-/// Gives a mask back: it stays, for it is made once a process.
-#[unsafe(no_mangle)]
-pub extern "C" fn numa_bitmask_free(_mask: *mut Bitmask) {}
-
-/// # Safety
-/// Called with a mask as libnuma makes it.
-unsafe fn words<'a>(mask: *const Bitmask) -> &'a mut [c_ulong] {
-    // SAFETY: the caller's promise; size is in bits.
-    unsafe { std::slice::from_raw_parts_mut((*mask).words, (*mask).size as usize / WORD) }
-}
-
-/// Empties a mask.
-///
-/// # Safety
-/// Called with a mask as libnuma makes it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn numa_bitmask_clearall(mask: *mut Bitmask) -> *mut Bitmask {
-    // SAFETY: the caller's promise.
-    unsafe { words(mask) }.fill(0);
-    mask
-}
-
-/// Whether a mask has a bit.
-///
-/// # Safety
-/// Called with a mask as libnuma makes it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn numa_bitmask_isbitset(mask: *const Bitmask, bit: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
-    let words = unsafe { words(mask) };
-    let word = words.get(bit as usize / WORD).copied().unwrap_or(0);
-    c_int::from(word >> (bit as usize % WORD) & 1 == 1)
-}
-
 /// Fills a mask with a domain's CPUs.
 ///
 /// # Safety
 /// Called with a mask as libnuma makes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn numa_node_to_cpus(node: c_int, mask: *mut Bitmask) -> c_int {
-    // SAFETY: the caller's promise.
-    let words = unsafe { words(mask) };
+    // SAFETY: the caller's promise; size is in bits.
+    let words =
+        unsafe { std::slice::from_raw_parts_mut((*mask).words, (*mask).size as usize / WORD) };
     words.fill(0);
     let domains = DOMAINS.read().unwrap_or_else(PoisonError::into_inner);
     for cpu in domains.get(node as usize).into_iter().flatten() {

@@ -8,24 +8,24 @@ use std::ptr::NonNull;
 
 use slurm_sys::{Line, Slurm as Running, Symbols};
 
+use crate::machine::Class;
+use crate::paths;
 use crate::slurmd::Slurm;
 
 /// `task_p_slurmd_launch_request`
-pub type Hook = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
-/// `task_p_slurmd_batch_request`
-pub type BatchHook = unsafe extern "C" fn(*mut c_void) -> c_int;
-/// `task_p_pre_setuid`
-pub type BeforeHook = unsafe extern "C" fn(*mut c_void) -> c_int;
-/// `task_p_set_affinity`
-pub type TaskHook = unsafe extern "C" fn(*mut c_void, u32) -> c_int;
+pub type Launch = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
 
-/// What slurmstepd calls of an object.
+/// The functions of an object that Slurm's daemons call, as Slurm's task interface (src/interfaces/task.c) has them.
 #[derive(Clone, Copy)]
-pub struct StepHooks {
-    /// Once, before the tasks.
-    pub before: BeforeHook,
-    /// For each task, with its local number.
-    pub task: TaskHook,
+pub struct Hooks {
+    /// `task_p_slurmd_launch_request`
+    pub launch: Launch,
+    /// `task_p_slurmd_batch_request`
+    pub batch: unsafe extern "C" fn(*mut c_void) -> c_int,
+    /// `task_p_pre_setuid`: in slurmstepd, once before the tasks.
+    pub before: unsafe extern "C" fn(*mut c_void) -> c_int,
+    /// `task_p_set_affinity`: in slurmstepd for each task, with its local number.
+    pub task: unsafe extern "C" fn(*mut c_void, u32) -> c_int,
 }
 
 /// `get_cpuset` of task/affinity: a task's CPUs from slurmstepd's record of its step.
@@ -40,7 +40,7 @@ impl Object {
     /// Loads a file.
     ///
     /// # Errors
-    /// What the dynamic linker says.
+    /// The dynamic linker's words.
     pub fn load(file: &Path, flags: c_int) -> Result<Self, String> {
         let name = c_text(file.as_os_str())?;
         // SAFETY: a C string; the files are Slurm's own and ours.
@@ -61,33 +61,16 @@ impl Object {
         found.ok_or_else(|| format!("{} is not there", name.to_string_lossy()))
     }
 
-    /// The launch hook.
+    /// The functions that the daemons call.
     ///
     /// # Errors
-    /// Where the object has none.
-    pub fn hook(&self) -> Result<Hook, String> {
-        // SAFETY: Slurm's task interface (src/interfaces/task.c) gives the name this prototype.
-        unsafe { self.function(c"task_p_slurmd_launch_request") }
-    }
-
-    /// The hook for batch scripts.
-    ///
-    /// # Errors
-    /// Where the object has none.
-    pub fn batch_hook(&self) -> Result<BatchHook, String> {
-        // SAFETY: Slurm's task interface gives the name this prototype.
-        unsafe { self.function(c"task_p_slurmd_batch_request") }
-    }
-
-    /// slurmstepd's hooks before the tasks (`task_p_pre_setuid`) and for each task, under the name
-    /// that the line has for it.
-    ///
-    /// # Errors
-    /// Where the object has none.
-    pub fn step_hooks(&self) -> Result<StepHooks, String> {
+    /// Where the object has not all of it.
+    pub fn hooks(&self) -> Result<Hooks, String> {
         // SAFETY: Slurm's task interface gives the names these prototypes.
         unsafe {
-            Ok(StepHooks {
+            Ok(Hooks {
+                launch: self.function(c"task_p_slurmd_launch_request")?,
+                batch: self.function(c"task_p_slurmd_batch_request")?,
                 before: self.function(c"task_p_pre_setuid")?,
                 task: self.function(c"task_p_set_affinity")?,
             })
@@ -103,17 +86,27 @@ impl Object {
         unsafe { self.function(c"get_cpuset") }
     }
 
-    /// Gives our object its settings, the words of a plugstack.conf line.
+    /// Our object.
+    ///
+    /// # Errors
+    /// The dynamic linker's words.
+    pub fn ours() -> Result<Self, String> {
+        Self::load(&berth_tests::object(), libc::RTLD_LAZY)
+    }
+
+    /// Gives our object its settings, the words of a plugstack.conf line: those given, a folder for its state, and
+    /// where it finds a machine of a class.
     ///
     /// # Errors
     /// Where the object has no SPANK part.
-    pub fn set(&self, words: &[String]) -> Result<(), String> {
+    pub fn set(&self, settings: &[&str], class: Class, state: &Path) -> Result<(), String> {
         // SAFETY: spank.h gives the name this prototype.
         let init: SpankInit = unsafe { self.function(c"slurm_spank_init") }?;
-        let words: Vec<_> = words
-            .iter()
-            .map(|word| c_text(OsStr::new(word)))
-            .collect::<Result<_, _>>()?;
+        let state = format!("state_dir={}", state.display());
+        let command = format!("command={}", class.finder().display());
+        let words = settings.iter().copied().chain([state.as_str(), &command]);
+        let words = words.map(|word| c_text(OsStr::new(word)));
+        let words: Vec<_> = words.collect::<Result<_, _>>()?;
         let argv: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
         // SAFETY: no handle, as many words as said; the hook copies them.
         unsafe { init(std::ptr::null_mut(), argv.len() as c_int, argv.as_ptr()) };
@@ -137,34 +130,37 @@ fn c_text(text: &OsStr) -> Result<CString, String> {
     CString::new(text.as_bytes()).map_err(|why| why.to_string())
 }
 
-/// Loads Slurm's library and finds its tables.
+/// Loads the installed Slurm's library and finds its tables.
 ///
 /// # Errors
-/// A library that cannot be loaded, or a release without a table.
-pub fn slurm(plugins: &Path) -> Result<Slurm, String> {
+/// No Slurm, a release without a table, or one for which this program cannot stand in for slurmd: from 26.05 on the
+/// library itself has the functions for CPU sets, with other arguments than those under the same names here.
+pub fn slurm() -> Result<Slurm, String> {
+    let plugins = paths::plugin_dir().ok_or("no slurmd is installed here")?;
     let library = plugins.join("libslurmfull.so");
     Object::load(&library, libc::RTLD_NOW | libc::RTLD_GLOBAL)?;
-    let running = Running::get();
-    let layout = running.layout(false).map_err(str::to_owned)?;
-    set_log(layout.line, Log::Nothing);
-    Ok(Slurm {
-        layout,
-        symbols: Symbols::get(),
-    })
+    let layout = Running::get().layout(false).map_err(str::to_owned)?;
+    if layout.line >= Line::V26_05 {
+        let line = layout.line;
+        return Err(format!(
+            "Slurm {line} has other CPU sets than this stand-in for slurmd"
+        ));
+    }
+    let symbols = Symbols::get();
+    let slurm = Slurm { layout, symbols };
+    slurm.set_log(None)?;
+    Ok(slurm)
 }
 
-/// Whether this program can stand in for slurmd of a release: from 26.05 on the library itself
-/// has the functions for CPU sets, with other arguments than those under the same names here.
+/// The distribution's own task/affinity.
 ///
 /// # Errors
-/// A text that says so.
-pub fn can_stand_in(line: Line) -> Result<(), String> {
-    if line < Line::V26_05 {
-        return Ok(());
-    }
-    Err(format!(
-        "Slurm {line} has other CPU sets than this stand-in for slurmd"
-    ))
+/// Where it is not installed.
+pub fn genuine() -> Result<Object, String> {
+    let file = paths::plugin_dir().map(|plugins| plugins.join("task_affinity.so"));
+    let file = file.filter(|file| file.is_file());
+    let file = file.ok_or("the installed Slurm has no task_affinity.so")?;
+    Object::load(&file, libc::RTLD_LAZY)
 }
 
 /// `log_options_t` of 22.05: no level, no prefix.
@@ -176,36 +172,29 @@ struct LogOptions {
     raw: bool,
 }
 
-/// What Slurm writes of a call: its levels from `quiet` (nothing) on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log<'a> {
-    /// Nothing.
-    Nothing,
-    /// What `SlurmdDebug=info`, the default, has written, into a file that swallows it.
-    Info,
-    /// The same into another file.
-    InfoTo(&'a CStr),
-}
-
-/// Sets what Slurm logs. Later lines have another record; there the texts go to stderr.
-pub fn set_log(line: Line, log: Log<'_>) {
-    type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
-    // SAFETY: the prototype of src/common/log.h of the one line for which it is called.
-    let init = unsafe { function::<Init>(libc::RTLD_DEFAULT, c"slurm_log_init") };
-    let Some(init) = init.filter(|_| line == Line::V22_05) else {
-        return;
-    };
-    let (level, file) = match log {
-        Log::Nothing => (0, std::ptr::null()),
-        Log::Info => (3, c"/dev/null".as_ptr()),
-        Log::InfoTo(file) => (3, file.as_ptr()),
-    };
-    let options = LogOptions {
-        levels: [0, 0, level],
-        prefix_level: false,
-        buffered: false,
-        raw: false,
-    };
-    // SAFETY: the texts are copied.
-    unsafe { init(c"oracle".as_ptr(), options, 0, file) };
+impl Slurm {
+    /// Has Slurm write what `SlurmdDebug=info`, the default, writes into a file, or nothing. Later lines than 22.05 have
+    /// another record; there the texts go to stderr.
+    ///
+    /// # Errors
+    /// A name that no file can have.
+    pub fn set_log(self, file: Option<&Path>) -> Result<(), String> {
+        type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
+        // SAFETY: the prototype of src/common/log.h of the one line for which it is called.
+        let init = unsafe { function::<Init>(libc::RTLD_DEFAULT, c"slurm_log_init") };
+        let Some(init) = init.filter(|_| self.layout.line == Line::V22_05) else {
+            return Ok(());
+        };
+        let name = file.map(|file| c_text(file.as_os_str())).transpose()?;
+        let options = LogOptions {
+            levels: [0, 0, if file.is_some() { 3 } else { 0 }],
+            prefix_level: false,
+            buffered: false,
+            raw: false,
+        };
+        let name = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
+        // SAFETY: the texts are copied.
+        unsafe { init(c"oracle".as_ptr(), options, 0, name) };
+        Ok(())
+    }
 }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use libc::RTLD_DEFAULT;
 
-use crate::message::JobOption;
+use crate::message::{JobOption, Text};
 use crate::object::function;
 
 /// `job_options_create`
@@ -21,33 +21,10 @@ pub const SPANK: i32 = 0x4400;
 /// A list that goes with its value.
 pub(crate) struct Options(*mut c_void);
 
-impl Default for Options {
-    fn default() -> Self {
-        Self(ptr::null_mut())
-    }
-}
-
 impl Options {
     /// slurmd makes a list also for a step without options. Without Slurm's functions there is none.
     pub(crate) fn new(options: &[JobOption]) -> Self {
-        let (Some(create), Some(append)) = (
-            // SAFETY: src/common/job_options.h gives the names these prototypes.
-            unsafe { function::<Create>(RTLD_DEFAULT, c"job_options_create") },
-            // SAFETY: the same.
-            unsafe { function::<Append>(RTLD_DEFAULT, c"job_options_append") },
-        ) else {
-            return Self::default();
-        };
-        // SAFETY: it takes nothing and gives a list.
-        let list = Self(unsafe { create() });
-        let text = |text: &Vec<u8>| CString::new(text.as_slice()).unwrap_or_default();
-        for option in options {
-            let (name, argument) = (text(&option.option), option.argument.as_ref().map(text));
-            let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-            // SAFETY: the list just made; the texts are copied.
-            unsafe { append(list.0, option.kind, name.as_ptr(), argument) };
-        }
-        list
+        Self(list(options).unwrap_or(ptr::null_mut()))
     }
 
     /// Slurm's list, or null.
@@ -65,4 +42,21 @@ impl Drop for Options {
             unsafe { destroy(self.0) };
         }
     }
+}
+
+fn list(options: &[JobOption]) -> Option<*mut c_void> {
+    // SAFETY: src/common/job_options.h gives the name this prototype.
+    let create = unsafe { function::<Create>(RTLD_DEFAULT, c"job_options_create") }?;
+    // SAFETY: as above.
+    let append = unsafe { function::<Append>(RTLD_DEFAULT, c"job_options_append") }?;
+    // SAFETY: it takes nothing and gives a list.
+    let list = unsafe { create() };
+    let text = |text: &Text| CString::new(text.0.as_slice()).unwrap_or_default();
+    for option in options {
+        let (name, argument) = (text(&option.option), option.argument.as_ref().map(text));
+        let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+        // SAFETY: the list just made; the texts are copied.
+        unsafe { append(list, option.kind, name.as_ptr(), argument) };
+    }
+    Some(list)
 }

@@ -1,7 +1,6 @@
-//! What one process of a run does, and the file by which it says how far it has come: it may die over a request.
+//! The part of a run that one process does, and the file by which it says how far it has come: it may die over a request.
 
-use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -9,10 +8,6 @@ use std::path::Path;
 use crate::machine::Class;
 use crate::random::Random;
 
-/// The last line of a process that came to its end.
-pub const END: &str = "end";
-/// Begins what a process has found; an empty line ends it.
-pub const WRONG: &str = "wrong: ";
 /// Seconds after which a request counts as hanging.
 const HANGS: u32 = 60;
 
@@ -38,36 +33,20 @@ impl Part {
         self.first..self.first + self.count
     }
 
+    /// The requests of these numbers.
+    #[must_use]
+    pub fn only(self, numbers: Range<u64>) -> Self {
+        Self {
+            first: numbers.start,
+            count: numbers.end - numbers.start,
+            ..self
+        }
+    }
+
     /// The seed of one request.
     #[must_use]
     pub fn seed_of(&self, number: u64) -> u64 {
         Random::new(self.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)).number()
-    }
-
-    /// The options that show one request again.
-    #[must_use]
-    pub fn replay(&self, number: u64) -> String {
-        let (class, settings) = (self.class, self.settings);
-        let seed = self.seed_of(number);
-        format!("--replay {seed} --class {class} --settings {settings}")
-    }
-}
-
-/// Whose hook runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// task/affinity's.
-    Theirs,
-    /// Ours.
-    Ours,
-}
-
-impl fmt::Display for Whose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Theirs => "task/affinity",
-            Self::Ours => "task/berth",
-        })
     }
 }
 
@@ -75,39 +54,30 @@ impl fmt::Display for Whose {
 pub struct Progress(File);
 
 impl Progress {
-    /// Opens the parent's file.
+    /// Makes it.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn open(path: &Path) -> Result<Self, String> {
-        let file = OpenOptions::new().write(true).open(path);
+    pub fn create(path: &Path) -> Result<Self, String> {
+        let file = File::create(path);
         file.map(Self)
             .map_err(|why| format!("{}: {why}", path.display()))
     }
 
-    /// Writes a request's number, and lets the process end where the hook hangs.
-    pub fn note(&self, number: u64, whose: Whose) {
-        let mut bytes = [0; 9];
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-        bytes[8] = whose as u8;
+    /// Writes a request's number and whose hook gets it, and lets the process end where the hook hangs.
+    pub fn note(&self, number: u64, whose: &str) {
         // A note that is lost only makes a crash harder to place.
-        let _ = self.0.write_all_at(&bytes, 0);
+        let _ = self
+            .0
+            .write_all_at(format!("{number:20} {whose:20}").as_bytes(), 0);
         // SAFETY: takes a number.
         unsafe { libc::alarm(HANGS) };
     }
 
-    /// Ends the watch over the last request.
-    pub fn end(&self) {
-        // SAFETY: takes a number.
-        unsafe { libc::alarm(0) };
-    }
-
-    /// What a process wrote last; none if it ended before its first request.
-    pub(crate) fn read(path: &Path) -> Option<(u64, Whose)> {
-        let note: [u8; 9] = fs::read(path).ok()?.try_into().ok()?;
-        let (number, whose) = note.split_at(8);
-        let number = u64::from_le_bytes(number.try_into().ok()?);
-        let is_ours = whose == [Whose::Ours as u8];
-        Some((number, if is_ours { Whose::Ours } else { Whose::Theirs }))
+    /// The last note of a process; none if it ended before its first request.
+    pub(crate) fn read(path: &Path) -> Option<(u64, String)> {
+        let note = fs::read_to_string(path).ok()?;
+        let (number, whose) = note.trim().split_once(' ')?;
+        Some((number.parse().ok()?, whose.trim().to_owned()))
     }
 }

@@ -27,9 +27,3 @@ pub fn plugin_dir() -> Option<PathBuf> {
     let file = line.split_whitespace().find(|word| word.starts_with('/'))?;
     Some(Path::new(file).parent()?.to_owned())
 }
-
-/// The distribution's own task/affinity beside that library.
-#[must_use]
-pub fn genuine(plugins: &Path) -> Option<PathBuf> {
-    Some(plugins.join("task_affinity.so")).filter(|file| file.is_file())
-}

@@ -8,6 +8,7 @@ use slurm_sys::layout::Field;
 
 use crate::blocks::entries;
 use crate::host;
+use crate::message::Text;
 use crate::slurmd::Slurm;
 
 /// Where a request has its environment, and the number of its entries.
@@ -74,14 +75,17 @@ impl Record {
     }
 
     /// Gives a request an environment; none for no entries.
-    pub(crate) fn put_env(&mut self, slurm: Slurm, (env, count): EnvFields, entries: &[Vec<u8>]) {
+    pub(crate) fn put_env(&mut self, slurm: Slurm, (env, count): EnvFields, entries: &[Text]) {
         if !entries.is_empty() {
-            self.put(env, slurm.array(entries.iter().map(Vec::as_slice)));
+            self.put(
+                env,
+                slurm.array(entries.iter().map(|entry| entry.0.as_slice())),
+            );
             self.put(count, entries.len() as u32);
         }
     }
 
-    /// What is wrong with a request that a hook has had: its environment, or the lock of the credential.
+    /// Why a request that a hook has had is wrong: its environment, or the lock of the credential.
     pub(crate) fn wrong(&mut self, (env, count): EnvFields) -> Option<String> {
         let (said, found) = (self.get(count), entries(self.get(env)).count());
         if said as usize != found {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use slurm_sys::{Layout, Symbols};
 
 use crate::answer::Answer;
+use crate::arena::Arena;
 use crate::blocks::{bytes, entries};
 use crate::case::Case;
 use crate::host;
-use crate::kept::Kept;
 use crate::message::Message;
-use crate::object::{GetCpuset, Hook};
+use crate::object::{self, GetCpuset};
 use crate::options::Options;
 use crate::record::Record;
 
@@ -26,14 +26,25 @@ pub struct Slurm {
     pub symbols: &'static Symbols,
 }
 
-/// The records of one launch; they point into each other and into `kept`.
+/// How the call of a launch hook ended.
+#[derive(Debug)]
+pub struct Called {
+    /// Returned.
+    pub rc: i32,
+    /// For the user.
+    pub err_msg: Option<String>,
+    /// As long as it took.
+    pub time: Duration,
+}
+
+/// The records of one launch; they point into each other and into `arena`.
 pub struct Launch {
     pub(crate) slurm: Slurm,
     pub(crate) node_id: u32,
     pub(crate) request: Record,
     pub(crate) cred: Record,
     conf: Record,
-    pub(crate) kept: Kept,
+    pub(crate) arena: Arena,
     options: Options,
 }
 
@@ -50,7 +61,7 @@ impl Launch {
             request: Record::default(),
             cred: Record::default(),
             conf: Record::default(),
-            kept: Kept::default(),
+            arena: Arena::default(),
             options: Options::new(&message.options),
         };
         launch.fill_conf(&message.case);
@@ -83,37 +94,31 @@ impl Launch {
         for (at, cpu) in (0u16..).zip(&machine.map) {
             inverse[usize::from(*cpu)] = at;
         }
-        let map = self.kept.halves(machine.map.clone());
-        self.conf.put(fields.block_map, map);
-        let inverse = self.kept.halves(inverse);
-        self.conf.put(fields.block_map_inv, inverse);
-        let name = self.kept.text(format!("n{}", case.cred.index));
-        self.conf.put(fields.node_name, name);
-        let host = self.kept.text(slurm_sys::Identity::current().host);
-        self.conf.put(fields.hostname, host);
+        let (conf, arena) = (&mut self.conf, &mut self.arena);
+        let host = slurm_sys::Identity::current().host;
+        conf.put(fields.block_map, arena.list(machine.map.clone()));
+        conf.put(fields.block_map_inv, arena.list(inverse));
+        conf.put(fields.node_name, arena.text(&case.node_name()));
+        conf.put(fields.hostname, arena.text(&host));
     }
 
     fn fill_cred(&mut self, case: &Case) {
         let (fields, cred) = (&self.slurm.layout.cred, &case.cred);
-        let of =
-            |value: fn(&crate::allocation::Group) -> u16| cred.groups.iter().map(value).collect();
-        let sockets = self.kept.halves(of(|group| group.sockets));
-        let cores = self.kept.halves(of(|group| group.cores));
-        let nodes = cred.groups.iter().map(|group| group.nodes).collect();
-        let nodes = self.kept.words(nodes);
-        let step = self.kept.bits(&cred.step_cores);
-        let job = self.kept.bits(&vec![true; cred.step_cores.len()]);
-        let hosts = self.kept.text(cred.hosts.as_str());
-        self.cred
-            .put(fields.core_array_size, cred.groups.len() as u16);
-        self.cred.put(fields.sockets_per_node, sockets);
-        self.cred.put(fields.cores_per_socket, cores);
-        self.cred.put(fields.sock_core_rep_count, nodes);
-        self.cred.put(fields.step_core_bitmap, step);
-        self.cred.put(fields.job_core_bitmap, job);
-        self.cred.put(fields.job_hostlist, hosts);
-        self.cred.put(fields.job_nhosts, cred.host_count);
-        self.cred.put(fields.job_core_spec, case.job_core_spec);
+        let (record, arena) = (&mut self.cred, &mut self.arena);
+        let groups = &cred.groups;
+        let sockets = groups.iter().map(|group| group.sockets).collect();
+        let cores = groups.iter().map(|group| group.cores).collect();
+        let nodes = groups.iter().map(|group| group.nodes).collect();
+        let job = vec![true; cred.step_cores.len()];
+        record.put(fields.core_array_size, groups.len() as u16);
+        record.put(fields.sockets_per_node, arena.list(sockets));
+        record.put(fields.cores_per_socket, arena.list(cores));
+        record.put(fields.sock_core_rep_count, arena.list(nodes));
+        record.put(fields.step_core_bitmap, arena.bits(&cred.step_cores));
+        record.put(fields.job_core_bitmap, arena.bits(&job));
+        record.put(fields.job_hostlist, arena.text(&cred.hosts));
+        record.put(fields.job_nhosts, cred.host_count);
+        record.put(fields.job_core_spec, case.job_core_spec);
     }
 
     fn fill_numbers(&mut self, message: &Message) {
@@ -137,15 +142,15 @@ impl Launch {
 
     /// An empty list is a null pointer, as slurmd unpacks it.
     fn fill_tasks(&mut self, message: &Message) {
-        let (fields, kept) = (&self.slurm.layout.launch, &mut self.kept);
+        let (fields, arena) = (&self.slurm.layout.launch, &mut self.arena);
         let count = |list: &Vec<u32>| list.len() as u16;
-        let counts = kept.halves(message.ids.iter().map(count).collect());
+        let counts = arena.list(message.ids.iter().map(count).collect());
         let list = |list: &Vec<u32>| match list.len() {
             0 => ptr::null_mut(),
-            _ => kept.words(list.clone()),
+            _ => arena.list(list.clone()),
         };
         let lists = message.ids.iter().map(list).collect();
-        let lists = kept.pointers(lists);
+        let lists = arena.list(lists);
         let record = &mut self.request;
         record.put(fields.nnodes, message.ids.len() as u32);
         record.put(fields.ntasks, message.tasks);
@@ -162,35 +167,34 @@ impl Launch {
             (fields.tres_bind, &message.tres_bind),
         ] {
             if let Some(text) = text {
-                self.request.put(field, slurm.text(text));
+                self.request.put(field, slurm.text(&text.0));
             }
         }
         self.request
             .put_env(slurm, (fields.env, fields.envc), &message.env);
     }
 
-    /// Calls a hook once.
+    /// A launch hook's answer.
     ///
     /// # Safety
     /// The hook is one of an object of the running release.
-    pub unsafe fn run(&mut self, hook: Hook) -> Answer {
-        let mut err_msg: *mut c_char = ptr::null_mut();
+    pub unsafe fn answer(&mut self, hook: object::Launch) -> Answer {
         // SAFETY: the caller's promise.
-        let (rc, _) = unsafe { self.call(hook, &mut err_msg) };
+        let Called { rc, err_msg, .. } = unsafe { self.call(hook) };
         let fields = &self.slurm.layout.launch;
         Answer {
             rc,
             cpu_bind_type: self.request.get(fields.cpu_bind_type),
             cpu_bind: text(self.request.get(fields.cpu_bind)),
             cpus_per_task: self.request.get(fields.cpus_per_task),
-            told: self.take_text(err_msg),
+            err_msg,
             note: self.note(),
             resolved: Vec::new(),
             locked: host::LOCKED.swap(0, Ordering::Relaxed),
         }
     }
 
-    /// What slurmstepd makes of an answer that a hook has left in these records.
+    /// The tasks' CPUs as slurmstepd reads them from an answer that a hook has left in these records.
     ///
     /// # Safety
     /// The look-up is one of an object of the running release.
@@ -216,51 +220,50 @@ impl Launch {
         (0..u32::from(case.tasks())).map(cpus_of).collect()
     }
 
+    /// The note among slurmd's words to slurmstepd, which are JSON.
     fn note(&mut self) -> Option<String> {
         let env = self.request.get(self.slurm.layout.launch.env);
         let mut texts = entries(env).map_while(text);
-        // slurmd's words to slurmstepd, in JSON.
-        let handover = texts.find_map(|entry| {
-            let words = entry.strip_prefix("BERTH_HANDOVER=")?;
-            Some(words.to_owned())
-        })?;
-        let (_, note) = handover.split_once("\"note\":\"")?;
-        let (note, _) = note.split_once('"')?;
-        Some(note.to_owned())
+        let sealed =
+            texts.find_map(|entry| Some(entry.strip_prefix("BERTH_HANDOVER=")?.to_owned()))?;
+        let (_, marked) = sealed.split_once(' ')?;
+        let (fields, _) = marked.rsplit_once(' ')?;
+        match serde_json::from_str::<serde_json::Value>(fields) {
+            Ok(handover) => Some(handover.get("note")?.as_str()?.to_owned()),
+            Err(why) => Some(format!("its handover is no JSON: {why}")),
+        }
     }
 
-    /// How long a hook takes, and its return code.
+    /// Calls a launch hook once.
     ///
     /// # Safety
-    /// As for [`Launch::run`].
-    pub unsafe fn time(&mut self, hook: Hook) -> (i32, Duration) {
+    /// As for [`Launch::answer`].
+    pub unsafe fn call(&mut self, hook: object::Launch) -> Called {
         let mut err_msg: *mut c_char = ptr::null_mut();
-        // SAFETY: the caller's promise.
-        let (rc, time) = unsafe { self.call(hook, &mut err_msg) };
-        self.slurm.free(err_msg.cast());
-        (rc, time)
-    }
-
-    /// # Safety
-    /// As for [`Launch::run`].
-    pub(crate) unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
         self.enter();
         let request = self.request.base();
         let start = Instant::now();
         // SAFETY: the caller's promise; the records are the running release's and complete.
-        let rc = unsafe { hook(request, self.node_id, err_msg) };
-        (rc, start.elapsed())
+        let rc = unsafe { hook(request, self.node_id, &mut err_msg) };
+        let time = start.elapsed();
+        let called = Called {
+            rc,
+            err_msg: text(err_msg),
+            time,
+        };
+        self.slurm.free(err_msg.cast());
+        called
+    }
+
+    /// Why the request is wrong after that.
+    pub fn wrong(&mut self) -> Option<String> {
+        let fields = &self.slurm.layout.launch;
+        self.request.wrong((fields.env, fields.envc))
     }
 
     /// Makes this launch's `conf` slurmd's.
     pub fn enter(&mut self) {
         host::conf.store(self.conf.base(), Ordering::Relaxed);
-    }
-
-    fn take_text(&self, block: *mut c_char) -> Option<String> {
-        let found = text(block);
-        self.slurm.free(block.cast());
-        found
     }
 }
 

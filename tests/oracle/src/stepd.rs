@@ -4,21 +4,22 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};
 
+use crate::arena::Arena;
 use crate::blocks::{bytes, entries};
 use crate::case::Case;
-use crate::object::{BeforeHook, StepHooks};
+use crate::object::Hooks;
 use crate::record::Record;
 use crate::slurmd::{Launch, Slurm};
 
 /// The user of every step here; the credential's record has the same.
 const UID: u32 = 0;
 
-/// A step of a launch; what its record points to is kept beside it.
+/// A step of a launch; what its record points to is arena beside it.
 pub struct Step {
     slurm: Slurm,
     record: Record,
-    tasks: Vec<Record>,
-    _pointers: Vec<*mut c_void>,
+    _tasks: Vec<Record>,
+    _arena: Arena,
 }
 
 impl Step {
@@ -36,49 +37,43 @@ impl Step {
             record.put(task.pid, pid);
             tasks.push(record);
         }
-        let mut pointers: Vec<_> = tasks.iter_mut().map(Record::base).collect();
+        let mut arena = Arena::default();
         let mut record = Record::default();
-        record.put(fields.task, pointers.as_mut_ptr());
+        let pointers = tasks.iter_mut().map(Record::base).collect();
+        record.put(fields.task, arena.list::<*mut c_void>(pointers));
         record.put(fields.node_tasks, count);
         record.put(fields.ntasks, count);
         record.put(fields.nodeid, launch.node_id);
         record.put(fields.uid, UID);
-        let name = format!("n{}", case.cred.index);
-        record.put(fields.node_name, slurm.text(name.as_bytes()));
+        record.put(fields.node_name, arena.text(&case.node_name()));
         record.put(fields.cpus, case.node_cpus());
         let cores: Vec<_> = case.cred.cores().iter().map(u32::to_string).collect();
-        let cores = cores.join(",");
-        record.put(fields.step_alloc_cores, slurm.text(cores.as_bytes()));
+        record.put(fields.step_alloc_cores, arena.text(&cores.join(",")));
         copy_request(launch, &mut record);
         Self {
             slurm,
             record,
-            tasks,
-            _pointers: pointers,
+            _tasks: tasks,
+            _arena: arena,
         }
     }
 
-    /// Calls the hook before the tasks alone. `slurmd` fills `conf`.
-    ///
-    /// # Safety
-    /// The hook is one of an object of the running release.
-    pub unsafe fn begin(&mut self, before: BeforeHook, slurmd: &mut Launch) -> c_int {
-        slurmd.enter();
-        // SAFETY: the caller's promise; the record has all that the hook reads.
-        unsafe { before(self.record.base()) }
-    }
-
-    /// How long an object's hooks take for all tasks together. `slurmd` fills `conf`.
+    /// How long an object's hooks take for so many of the tasks together. `slurmd` fills `conf`.
     ///
     /// # Safety
     /// The hooks are those of an object of the running release.
-    pub unsafe fn time(&mut self, hooks: StepHooks, slurmd: &mut Launch) -> (c_int, Duration) {
+    pub unsafe fn time(
+        &mut self,
+        hooks: Hooks,
+        tasks: u32,
+        slurmd: &mut Launch,
+    ) -> (c_int, Duration) {
         slurmd.enter();
         let record = self.record.base();
         let start = Instant::now();
         // SAFETY: the caller's promise; the record has all that the hooks read.
         let mut rc = unsafe { (hooks.before)(record) };
-        for local_id in 0..self.tasks.len() as u32 {
+        for local_id in 0..tasks {
             // SAFETY: as above.
             rc |= unsafe { (hooks.task)(record, local_id) };
         }
@@ -86,7 +81,7 @@ impl Step {
     }
 }
 
-/// What slurmstepd copies out of the request: the binding, the environment, and which step it is.
+/// slurmstepd copies this out of the request: the binding, the environment, and which step it is.
 fn copy_request(launch: &mut Launch, record: &mut Record) {
     let slurm = launch.slurm;
     let (to, from) = (&slurm.layout.step, &slurm.layout.launch);
@@ -112,12 +107,7 @@ impl Drop for Step {
         let fields = &self.slurm.layout.step;
         let env: *mut *mut c_char = self.record.get(fields.env);
         self.slurm.free_array(env);
-        for text in [
-            fields.cpu_bind,
-            fields.mem_bind,
-            fields.step_alloc_cores,
-            fields.node_name,
-        ] {
+        for text in [fields.cpu_bind, fields.mem_bind] {
             self.slurm.free(self.record.get(text).cast());
         }
     }

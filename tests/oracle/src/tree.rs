@@ -1,69 +1,52 @@
 //! A machine that hwloc's short notation cannot say (sockets and cores of different size, holes in
 //! the numbering), as an XML file for `HWLOC_XMLFILE`.
 
-use std::fmt::Write;
-
 use crate::machine::Machine;
 
 /// The file's text.
 #[must_use]
 pub fn xml(machine: &Machine) -> String {
-    let mut file = File::default();
-    for (at, cores) in machine.tree.iter().enumerate() {
-        let node = 1u32 << at;
-        let all = cores.concat();
-        file.open("Package", at, &all, node);
-        file.open("NUMANode", at, &all, node);
-        file.close();
-        for core in cores {
-            file.open("Core", file.cores, core, node);
-            file.cores += 1;
+    let (mut body, mut cores, mut objects) = (String::new(), 0, 1);
+    let mut open = |kind: &str, number: usize, cpus: &[u16], nodes: u32| {
+        objects += 1;
+        open(kind, number, cpus, nodes, objects)
+    };
+    for (at, socket) in machine.tree.iter().enumerate() {
+        let (node, all) = (1u32 << at, socket.concat());
+        body += &open("Package", at, &all, node);
+        body += &open("NUMANode", at, &all, node);
+        body += CLOSE;
+        for core in socket {
+            body += &open("Core", cores, core, node);
+            cores += 1;
             for cpu in core {
-                file.open("PU", usize::from(*cpu), &[*cpu], node);
-                file.close();
+                body += &open("PU", usize::from(*cpu), &[*cpu], node);
+                body += CLOSE;
             }
-            file.close();
+            body += CLOSE;
         }
-        file.close();
+        body += CLOSE;
     }
-    let body = std::mem::take(&mut file.body);
     let nodes = (1u32 << machine.tree.len()) - 1;
-    file.open("Machine", 0, &machine.tree.concat().concat(), nodes);
+    let whole = open("Machine", 0, &machine.tree.concat().concat(), nodes);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n\
-         <topology version=\"2.0\">\n{}{body}</object>\n</topology>\n",
-        file.body
+         <topology version=\"2.0\">\n{whole}{body}{CLOSE}</topology>\n"
     )
 }
 
-/// What is written so far.
-#[derive(Default)]
-struct File {
-    body: String,
-    objects: usize,
-    cores: usize,
-}
+const CLOSE: &str = "</object>\n";
 
-impl File {
-    fn open(&mut self, kind: &str, number: usize, cpus: &[u16], nodes: u32) {
-        let set = bitmap(cpus);
-        self.objects += 1;
-        let allowed = match kind {
-            "Machine" => format!(" allowed_cpuset=\"{set}\" allowed_nodeset=\"{nodes:#010x}\""),
-            _ => String::new(),
-        };
-        let _ = writeln!(
-            self.body,
-            "<object type=\"{kind}\" os_index=\"{number}\" cpuset=\"{set}\" \
-             complete_cpuset=\"{set}\"{allowed} nodeset=\"{nodes:#010x}\" \
-             complete_nodeset=\"{nodes:#010x}\" gp_index=\"{}\">",
-            self.objects
-        );
-    }
-
-    fn close(&mut self) {
-        self.body.push_str("</object>\n");
-    }
+fn open(kind: &str, number: usize, cpus: &[u16], nodes: u32, index: usize) -> String {
+    let set = bitmap(cpus);
+    let allowed = match kind {
+        "Machine" => format!(" allowed_cpuset=\"{set}\" allowed_nodeset=\"{nodes:#010x}\""),
+        _ => String::new(),
+    };
+    format!(
+        "<object type=\"{kind}\" os_index=\"{number}\" cpuset=\"{set}\" complete_cpuset=\"{set}\"{allowed} \
+         nodeset=\"{nodes:#010x}\" complete_nodeset=\"{nodes:#010x}\" gp_index=\"{index}\">\n"
+    )
 }
 
 /// hwloc's text of a set: words of 32 bits, the highest first.

@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 
-/// What a walk needs to know.
+/// A request as a walk sees it.
 pub struct Walk<'a> {
     /// The request.
     pub case: &'a Case,
@@ -26,7 +26,7 @@ pub struct Walk<'a> {
     pub per_object: Option<u32>,
 }
 
-/// What came of it.
+/// How a walk ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Tasks share a hardware thread, or a core that should be one task's alone.
@@ -59,7 +59,7 @@ struct State<'a> {
 }
 
 impl Walk<'_> {
-    /// What comes of it.
+    /// How it ends.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let machine = &self.case.machine;
@@ -104,7 +104,7 @@ impl Walk<'_> {
         u32::from(self.case.machine.cores) * self.threads()
     }
 
-    /// What it takes for the rest of a core.
+    /// Abstract CPUs that it leaves out for the rest of a core.
     fn skipped(&self) -> u32 {
         match self.whole_cores {
             false => 0,

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use berth_oracle::fuzz::memory::{gave, may_take, took};
+use berth_oracle::messages::memory::{gave, may_take, took};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;

@@ -1,9 +1,7 @@
-//! What the process has allocated, and a limit on what one hook may take on top. The program's own
-//! `malloc` keeps the numbers; under AddressSanitizer, which has its own, only the sum is known.
+//! The memory that the process has allocated, and a limit on what one hook may take on top. The program's own
+//! `malloc` keeps the numbers; AddressSanitizer has its own, and then nobody counts.
 
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
-
-use crate::object::function;
 
 /// As much as a hook may take, at once and in sum.
 pub const LIMIT: isize = 64 << 20;
@@ -43,7 +41,7 @@ pub fn gave(bytes: usize) {
     LIVE.fetch_sub(bytes as isize, Relaxed);
 }
 
-/// What a piece of work took.
+/// The memory of a piece of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes at its worst moment; 0 where nobody counts.
@@ -67,22 +65,10 @@ pub fn limited<T>(work: impl FnOnce() -> T) -> (T, Usage) {
     (done, usage)
 }
 
-/// Bytes that are allocated now; `None` where nobody counts.
+/// Bytes that are allocated now; 0 where nobody counts.
 #[must_use]
-pub fn live() -> Option<isize> {
-    type Current = unsafe extern "C" fn() -> usize;
-    // SAFETY: sanitizer/allocator_interface.h gives the name this prototype.
-    let current = unsafe {
-        function::<Current>(
-            libc::RTLD_DEFAULT,
-            c"__sanitizer_get_current_allocated_bytes",
-        )
-    };
-    if let Some(current) = current {
-        // SAFETY: it counts.
-        return isize::try_from(unsafe { current() }).ok();
-    }
-    Some(LIVE.load(Relaxed)).filter(|bytes| *bytes != 0)
+pub fn live() -> isize {
+    LIVE.load(Relaxed)
 }
 
 /// How many descriptors are open.

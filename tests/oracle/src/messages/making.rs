@@ -2,13 +2,13 @@
 
 use slurm_sys::Layout;
 
-use crate::fuzz::{environment, text};
 use crate::generate::case;
 use crate::machine::Class;
-use crate::message::{Kind, Message};
+use crate::message::{Kind, Message, Text};
+use crate::messages::{environment, text};
 use crate::random::Random;
 
-/// What node lists can have at most, and then some.
+/// More than node lists can have.
 const MOST_NODES: u32 = 300_000;
 
 /// The message of a seed.
@@ -34,7 +34,7 @@ pub fn message(seed: u64, class: Class, layout: &Layout) -> Message {
 pub fn plain(seed: u64, class: Class, layout: &Layout) -> Message {
     let mut message = Message::of(case(seed, class, layout), &layout.constants);
     message.step[1] = (seed % 5) as u32;
-    message.nodes = Some(message.case.cred.hosts.clone().into_bytes());
+    message.nodes = Some(Text::of(&message.case.cred.hosts));
     message
 }
 
@@ -52,8 +52,8 @@ fn change(message: &mut Message, random: &mut Random) {
         14 => step(message, random),
         _ => {
             let own = message.case.cred.hosts.clone();
-            message.nodes = Some(text::nodes(&own, random)).filter(|_| !random.once_in(5));
-            message.tres_bind = Some(text::garbage(random));
+            message.nodes = Some(Text(text::nodes(&own, random))).filter(|_| !random.once_in(5));
+            message.tres_bind = Some(Text(text::garbage(random)));
             message.accel_bind_type = random.number() as u16;
         }
     }
@@ -62,12 +62,12 @@ fn change(message: &mut Message, random: &mut Random) {
 /// The bits of every list, and any.
 fn cpu_bind(message: &mut Message, random: &mut Random) {
     let right = message.cpu_bind.take();
-    let right = right.and_then(|text| String::from_utf8(text).ok());
+    let right = right.and_then(|text| String::from_utf8(text.0).ok());
     let right = right.or_else(|| {
         let list = random.pick(&[crate::lists::map, crate::lists::masks]);
         Some(list(&message.case, random))
     });
-    message.cpu_bind = text::binding(right.as_deref(), random);
+    message.cpu_bind = text::binding(right.as_deref(), random).map(Text);
     message.case.cpu_bind_type = match random.within(0, 9) {
         0 => random.number() as u16,
         1 => message.case.cpu_bind_type,
@@ -78,7 +78,7 @@ fn cpu_bind(message: &mut Message, random: &mut Random) {
 }
 
 fn mem_bind(message: &mut Message, random: &mut Random) {
-    message.mem_bind = text::binding(Some("0x1,0x1"), random);
+    message.mem_bind = text::binding(Some("0x1,0x1"), random).map(Text);
     message.mem_bind_type = match random.within(0, 3) {
         0 => random.number() as u16,
         // Maps and masks, with sort and prefer.
