@@ -39,6 +39,8 @@ files! {
     binding_beside
     binding_jobs
     binding_mpirun
+    binding_openmp
+    binding_parent
     binding_shared
     binding_submit
     binding_told
@@ -65,7 +67,9 @@ files! {
     layout
     mapping
     memory
+    memory_calls
     memory_nodes
+    memory_none
     memory_verbose
     near
     near_gres
