@@ -34,6 +34,7 @@ macro_rules! files {
 }
 
 files! {
+    bad_input
     binding
     binding_auto
     binding_beside
@@ -62,6 +63,7 @@ files! {
     cpusets_status
     doctor
     env
+    fail_safe
     health
     interactive
     layout
@@ -86,5 +88,7 @@ files! {
     refused_lists
     report
     reserved
+    safety
+    shadow
     socket_kind
 }
