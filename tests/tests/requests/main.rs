@@ -47,6 +47,7 @@ files! {
     binding_told
     chain
     compat
+    confine_nowhere
     core_kind
     cores_constrained
     cpuset
@@ -61,6 +62,7 @@ files! {
     cpusets_cgroup
     cpusets_file
     cpusets_status
+    discovery
     doctor
     env
     fail_safe
@@ -88,7 +90,10 @@ files! {
     refused_lists
     report
     reserved
+    rollback
     safety
     shadow
+    slurmd_lock
     socket_kind
+    threads
 }
