@@ -17,7 +17,6 @@ pub mod process;
 pub mod real;
 pub mod select_truth;
 mod service;
-mod spank;
 pub mod srun_lines;
 pub mod trace;
 mod under_test;
@@ -28,7 +27,6 @@ pub use cluster::{Batch, Cluster};
 pub use output::{Done, mask};
 pub use preload::Preload;
 pub use service::Service;
-pub use spank::spank_plugin;
 pub use under_test::{
     cgroup_cpusets, command, debug_object, memory_policies, object, program, skip, two_cpus,
 };

@@ -66,8 +66,10 @@ files! {
     doctor
     env
     fail_safe
+    frozen
     health
     interactive
+    late
     layout
     mapping
     memory
@@ -86,9 +88,11 @@ files! {
     pools_full
     pools_kept
     pools_wait
+    quarantine
     rank
     refused_lists
     report
+    report_threads
     reserved
     rollback
     safety
