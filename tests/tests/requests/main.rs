@@ -38,6 +38,8 @@ files! {
     binding
     binding_auto
     binding_beside
+    binding_client
+    binding_files
     binding_jobs
     binding_mpirun
     binding_openmp
@@ -65,6 +67,8 @@ files! {
     discovery
     doctor
     env
+    env_csh
+    env_jobs
     fail_safe
     frozen
     health
