@@ -72,6 +72,7 @@ files! {
     fail_safe
     frozen
     health
+    health_users
     interactive
     late
     layout
@@ -86,6 +87,7 @@ files! {
     near_variables
     nested
     plan_here
+    plan_live
     plan_rules
     pools
     pools_file
@@ -104,4 +106,5 @@ files! {
     slurmd_lock
     socket_kind
     threads
+    tune
 }
