@@ -120,8 +120,7 @@ fn as_expected(counts: &mut Verdicts, name: &str, wrong: impl FnOnce() -> Option
 /// the limits of memory from its leaf upwards to the job.
 fn look() {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let own_pid = std::process::id().try_into().expect("a process");
-    let mask = process::status(own_pid, "Cpus_allowed_list").unwrap_or_default();
+    let mask = process::own_status("Cpus_allowed_list");
     let folders = own::folders("cpuset");
     let cpus = |folder: Option<&PathBuf>| own::effective(folder.expect("a folder"), "cpus");
     let cpus = [folders.first(), folders.get(1), folders.last()].map(cpus);
