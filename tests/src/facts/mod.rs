@@ -39,12 +39,12 @@ mod text;
 use std::path::Path;
 use std::process::Command;
 
-use berth_srun::Release;
 use tempfile::TempDir;
 
 use crate::builder::Builder;
 use crate::cluster::Cluster;
 use crate::output::Done;
+use crate::select_truth::release;
 use crate::under_test::{cgroup_cpusets, command, memory_policies, program, skip, two_cpus};
 use case::Case;
 use text::Step;
@@ -224,14 +224,10 @@ fn has(name: &str) -> bool {
 }
 
 /// Whether this machine's Slurm is an earlier release. If it is not, the calling test counts as skipped.
-fn is_before(release: &str) -> bool {
-    let output = Command::new("slurmctld").arg("-V").output();
-    let said = Done::from(output.expect("slurmctld can be run")).expect_ok();
-    let version = said.split_whitespace().last().unwrap_or_default();
-    let parsed = |text: &str| text.parse::<Release>().expect("a release of Slurm");
-    let is_before = parsed(version) < parsed(release);
+fn is_before(later: &str) -> bool {
+    let is_before = release() < later.parse().expect("a release of Slurm");
     if !is_before {
-        skip(&format!("needs a Slurm before {release}"));
+        skip(&format!("needs a Slurm before {later}"));
     }
     is_before
 }
