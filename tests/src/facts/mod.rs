@@ -43,7 +43,7 @@ use tempfile::TempDir;
 
 use crate::builder::Builder;
 use crate::cluster::Cluster;
-use crate::output::Done;
+use crate::compiler::compile;
 use crate::select_truth::release;
 use crate::under_test::{cgroup_cpusets, command, memory_policies, program, skip, two_cpus};
 use case::Case;
@@ -181,21 +181,6 @@ fn read(text: &str, folder: &TempDir) -> Result<Vec<Facts>, String> {
         }
     }
     Ok(parts)
-}
-
-/// Compiles a C text of the tests. First of the words is the name of what is made, then the compiler's options.
-fn compile(folder: &Path, words: &str) {
-    let words = shlex::split(words).expect("a name and options");
-    let (name, options) = words.split_first().expect("a name");
-    let (text, kind) = match name.strip_suffix(".so") {
-        Some(library) => (library, &["-shared", "-fPIC"][..]),
-        None => (name.as_str(), &[][..]),
-    };
-    let text = format!("{}/c/{text}.c", env!("CARGO_MANIFEST_DIR"));
-    let mut compiler = Command::new("cc");
-    compiler.args(kind).args(options).arg("-o");
-    let output = compiler.arg(folder.join(name)).arg(text).output();
-    Done::from(output.expect("cc can be run")).expect_ok();
 }
 
 /// Whether a program ends well on this machine. If not, the calling test counts as skipped.

@@ -64,6 +64,7 @@ files! {
     cpusets_cgroup
     cpusets_file
     cpusets_status
+    devices
     discovery
     doctor
     env
