@@ -6,18 +6,17 @@ pub mod adoption;
 mod builder;
 pub mod check_manuals;
 mod cluster;
+mod compiler;
 pub mod confine;
 pub mod facts;
 pub mod hostile;
 pub mod open_mpi;
 mod output;
 pub mod page_lines;
-mod preload;
 pub mod process;
 pub mod real;
 pub mod select_truth;
 mod service;
-mod spank;
 pub mod srun_lines;
 pub mod trace;
 mod under_test;
@@ -25,10 +24,9 @@ pub mod verdicts;
 
 pub use builder::Builder;
 pub use cluster::{Batch, Cluster};
+pub use compiler::compile;
 pub use output::{Done, mask};
-pub use preload::Preload;
 pub use service::Service;
-pub use spank::spank_plugin;
 pub use under_test::{
     cgroup_cpusets, command, debug_object, memory_policies, object, program, skip, two_cpus,
 };

@@ -84,6 +84,12 @@ pub fn status(pid: i32, field: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
+/// The value of a field of `/proc/self/status`; empty where there is no such field.
+pub fn own_status(field: &str) -> String {
+    let own = std::process::id().try_into().expect("a process");
+    status(own, field).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_tests::confine::{SITES, cgroups, play, settings};
-use berth_tests::{Cluster, Preload, skip, two_cpus};
+use berth_tests::{Cluster, skip, two_cpus};
 
 /// Each test looks at all cgroups of this host, so one is played at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -106,29 +106,6 @@ fn a_binding_is_a_fence_without_berth_as_a_task_plugin() {
             beside_another_task_plugin(is_v1);
         }
     }
-}
-
-/// The tasks are bound all the same, and the user knows that nothing keeps them there.
-#[test]
-fn a_user_knows_where_no_cgroup_can_confine_the_tasks() {
-    if !two_cpus() {
-        return;
-    }
-    let mounts = Preload::other_file("/proc/self/mountinfo");
-    let cluster = Cluster::builder()
-        .plugstack(Some(""))
-        .env("LD_PRELOAD", mounts.object())
-        .env("OTHER_FILE", "/dev/null")
-        .up();
-    let asked = ["--exclusive", "-n2", "--cpu-bind=cores", "--confine=task"];
-    assert_eq!(cluster.task_masks(&asked), ["0x1", "0x2"]);
-    cluster.wait_idle();
-    let step = cluster.srun(&[&asked[..], &["true"]].concat());
-    let note = step.stderr.trim_end();
-    let begins = "berth: note: 2 of 2 tasks on this node are bound, but not confined to their CPUs, because no cpuset";
-    let why = "no hierarchy with the controller cpuset is mounted); a task can change its binding; leave --confine out, or ask";
-    let is_one_line = note.starts_with(begins) && note.contains(why) && !note.contains('\n');
-    assert!(step.ok() && is_one_line, "{step:#?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use berth_tests::hostile::{self, Attacker, Job, USER, Victim};
-use berth_tests::{Cluster, Done, Preload, command, process, program, two_cpus};
+use berth_tests::{Cluster, Done, command, compile, process, program, two_cpus};
 use nix::sys::signal::Signal;
 
 fn doctor(cluster: &Cluster) -> Done {
@@ -17,15 +17,14 @@ fn doctor(cluster: &Cluster) -> Done {
     cluster.run(&command().to_string_lossy(), &["doctor", &state])
 }
 
-/// A process of another user with exactly slurmd's command line; it sleeps.
+/// A process of another user with exactly slurmd's command line; it waits.
 fn impostor(cluster: &Cluster, slurmd: i32) -> Child {
-    let code = "#include <unistd.h>\nint main(void) { sleep(60); return 0; }";
-    let program = Attacker::new(cluster).folder().join("impostor");
-    Preload::program(code, &program);
+    let attacker = Attacker::new(cluster);
+    compile(attacker.folder(), "impostor");
     let line = fs::read(format!("/proc/{slurmd}/cmdline")).expect("slurmd's command line");
     let line = String::from_utf8(line).expect("plain words");
     let mut words = line.split_terminator('\0');
-    Command::new(program)
+    Command::new(attacker.folder().join("impostor"))
         .arg0(words.next().unwrap_or_default())
         .args(words)
         .uid(USER)

@@ -28,7 +28,7 @@ fn the_model_gives_what_slurmctld_gives() {
     println!("BERTH_SELECT_SEED={seed}");
     let release = release();
     let (mut tally, known) = (Tally::default(), Known::listed());
-    let records = ask(seed, lines, |_| {});
+    let records = ask(seed, lines);
     assert!(
         records.len() * 10 >= lines * 9,
         "{} lines of {lines}",

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use berth_placement::CpuSet;
 use berth_tests::confine::{own, v1};
+use berth_tests::verdicts::Verdicts;
 use berth_tests::{Cluster, command, process};
 
 const NODES: usize = 3;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
         eprintln!("berth-limits: only inside a machine of ci/vm with sockets=2,cores=4,threads=2");
         return ExitCode::from(2);
     }
-    let mut counts = Counts::default();
+    let mut counts = Verdicts::default();
     // What was once charged to a group of version 2 keeps the memory's controller there until the next boot.
     match words.as_slice() {
         [version, words @ ..] if version == "v1" => match v1::enter_with(&["memory"]) {
@@ -80,38 +81,11 @@ fn main() -> ExitCode {
         },
         words => play(words, "", &mut counts),
     }
-    let Counts { passed, failed } = counts;
-    println!("{passed} lines as expected, {failed} not");
-    match (passed, failed) {
-        (1.., 0) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-/// How many lines are as expected.
-#[derive(Default)]
-struct Counts {
-    passed: u32,
-    failed: u32,
-}
-
-impl Counts {
-    fn judge(&mut self, text: &str, wrong: Option<String>) {
-        match wrong {
-            None => {
-                self.passed += 1;
-                println!("pass {text}");
-            }
-            Some(wrong) => {
-                self.failed += 1;
-                println!("FAIL {text}: {wrong}");
-            }
-        }
-    }
+    counts.end("lines")
 }
 
 /// Everything, with this line before the others of `cgroup.conf`.
-fn play(words: &[String], plugin: &str, counts: &mut Counts) {
+fn play(words: &[String], plugin: &str, counts: &mut Verdicts) {
     for percent in [100, 150] {
         let cluster = cluster(plugin, percent);
         let site = format!("{plugin}AllowedRAMSpace={percent}").replace('\n', " ");
@@ -120,21 +94,33 @@ fn play(words: &[String], plugin: &str, counts: &mut Counts) {
             if !words.is_empty() && !words.iter().any(|word| text.contains(word.as_str())) {
                 continue;
             }
-            counts.judge(&text, wrong(&cluster, line, percent));
+            as_expected(counts, &text, || wrong(&cluster, line, percent));
         }
-        counts.judge(&format!("{site}: berth env"), facts(&cluster, percent));
+        as_expected(counts, &format!("{site}: berth env"), || {
+            facts(&cluster, percent)
+        });
         let log = cluster.slurmd_log();
-        let is_open = log.contains("not confined").then_some(log);
-        counts.judge(&format!("{site}: every task is confined"), is_open);
+        as_expected(counts, &format!("{site}: every task is confined"), || {
+            log.contains("not confined").then_some(log)
+        });
     }
+}
+
+/// Judges a line of which nothing may differ.
+fn as_expected(counts: &mut Verdicts, name: &str, wrong: impl FnOnce() -> Option<String>) {
+    counts.judge(name, || {
+        if let Some(wrong) = wrong() {
+            panic!("{wrong}");
+        }
+        None
+    });
 }
 
 /// A task's node, its CPUs as it is told, as its affinity and as its leaf has them, those of the step and the job, and
 /// the limits of memory from its leaf upwards to the job.
 fn look() {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let own_pid = std::process::id().try_into().expect("a process");
-    let mask = process::status(own_pid, "Cpus_allowed_list").unwrap_or_default();
+    let mask = process::own_status("Cpus_allowed_list");
     let folders = own::folders("cpuset");
     let cpus = |folder: Option<&PathBuf>| own::effective(folder.expect("a folder"), "cpus");
     let cpus = [folders.first(), folders.get(1), folders.last()].map(cpus);

@@ -1,4 +1,4 @@
-//! `berth-open-mpi [--count N] [--seed S]`: random requests in Open MPI's mapping language, on the
+//! `berth-open-mpi [--seed S]`: a hundred random requests in Open MPI's mapping language, on the
 //! machine it runs on. What the kernel says of srun's tasks must be what `berth plan` says, and what
 //! mpirun binds on the same node; a difference to mpirun may have a reason that is listed.
 //! Meant for the virtual machines of `ci/vm` whose Open MPI is 5.
@@ -11,26 +11,23 @@ use berth_tests::open_mpi::{self, Ranks, reason};
 use berth_tests::real::{self, Answer, Rules, lstopo, plans, probe, same_as_plan};
 use berth_tests::srun_lines::release;
 
+/// So many are played.
+const REQUESTS: usize = 100;
+
 fn main() -> ExitCode {
-    let (mut count, mut seed) = (100, fastrand::u64(..1_000_000));
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut number = || words.next().and_then(|word| word.parse().ok());
-        match word.as_str() {
-            "probe" => return probe(),
-            "rank" => return open_mpi::rank(),
-            "--count" => count = number().unwrap_or(count),
-            "--seed" => seed = number().unwrap_or(seed),
-            _ => {
-                eprintln!("usage: berth-open-mpi [--count N] [--seed S]");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let seed = match words.as_slice() {
+        ["probe", ..] => return probe(),
+        ["rank", ..] => return open_mpi::rank(),
+        ["--seed", seed] => seed.parse().expect("--seed takes a number"),
+        [] => fastrand::u64(..1_000_000),
+        _ => panic!("usage: berth-open-mpi [--seed S]"),
+    };
     println!("seed {seed}, {}", open_mpi::version());
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32 / 2;
     let mut random = fastrand::Rng::with_seed(seed);
-    let requests = open_mpi::requests(&mut random, count as usize, cores.max(2));
+    let requests = open_mpi::requests(&mut random, REQUESTS, cores.max(2));
     let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
     match played(&requests) {
         0 => ExitCode::SUCCESS,

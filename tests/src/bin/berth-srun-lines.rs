@@ -1,4 +1,4 @@
-//! `berth-srun-lines FILE [--random N] [--seed S] [--show]`: the real srun's reading of every line of a
+//! `berth-srun-lines FILE [--random N] [--seed S]`: the real srun's reading of every line of a
 //! file, and of N random ones, beside ours; and the table of options beside getopt's. Ends with 1 if one
 //! differs without a reason in the file. Meant for this machine (root, Slurm installed) and for those of `ci/vm`.
 
@@ -8,19 +8,18 @@ use std::time::Instant;
 use berth_tests::srun_lines::{Compared, cases, cluster, compare, release, table_differences};
 
 fn main() -> ExitCode {
-    let (mut file, mut more, mut seed, mut show) = (None, 0, 1, false);
+    let (mut file, mut more, mut seed) = (None, 0, 1);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|word| word.parse().ok());
         match word.as_str() {
             "--random" => more = number().unwrap_or(0) as usize,
             "--seed" => seed = number().unwrap_or(1),
-            "--show" => show = true,
             path => file = Some(path.to_string()),
         }
     }
     let Some(file) = file else {
-        eprintln!("usage: berth-srun-lines FILE [--random N] [--seed S] [--show]");
+        eprintln!("usage: berth-srun-lines FILE [--random N] [--seed S]");
         return ExitCode::from(2);
     };
     let start = Instant::now();
@@ -28,7 +27,7 @@ fn main() -> ExitCode {
     let cluster = cluster();
     let line = release(&cluster);
     let compared = compare(&cluster, cases, line);
-    let differ = compared.iter().filter(|one| shown(one, show)).count();
+    let differ = compared.iter().filter(|one| differs(one)).count();
     let refused = compared.iter().filter(|one| one.theirs.is_err()).count();
     let ran = |one: &&Compared| {
         one.theirs
@@ -51,20 +50,11 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(wrong > 0))
 }
 
-/// Prints what is to be seen of a line; whether it differs without a reason.
-fn shown(one: &Compared, show: bool) -> bool {
-    let text = &one.case.text;
-    match (one.difference(), &one.case.differs) {
-        (Some(difference), None) => {
-            println!("DIFFERS srun {text}\n        {difference}");
-            return true;
-        }
-        (None, Some(why)) if show => println!("no difference: srun {text} # {why}"),
-        _ if show => println!(
-            "srun {text}\n        {:?}\n        {:?}",
-            one.theirs, one.ours
-        ),
-        _ => {}
+/// Whether a line differs without a reason, and prints it then.
+fn differs(one: &Compared) -> bool {
+    let difference = one.difference().filter(|_| one.case.differs.is_none());
+    if let Some(difference) = &difference {
+        println!("DIFFERS srun {}\n        {difference}", one.case.text);
     }
-    false
+    difference.is_some()
 }

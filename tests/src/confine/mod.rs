@@ -16,6 +16,7 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 use nix::unistd::{Uid, chown};
 
+use crate::facts::wait_for_machine;
 use crate::hostile::USER;
 use crate::output::Done;
 use crate::srun_lines::release;
@@ -327,6 +328,7 @@ fn memory(cluster: &Cluster) {
     if !Path::new("/sys/devices/system/node/node1").exists() {
         return;
     }
+    wait_for_machine(cluster);
     let show = ["grep", "Mems_allowed_list", "/proc/self/status"];
     for (options, nodes) in [
         (&["-n1", "--mem-bind=map_mem:1"][..], "1"),

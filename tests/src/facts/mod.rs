@@ -4,9 +4,10 @@
 //! | line | meaning |
 //! |---|---|
 //! | `# TEXT` | a comment |
-//! | `needs NAME` | what a machine must have for the file: `two-cpus`, `memory-policies`, `cgroup-cpusets`, `open-mpi`, or a Slurm `before-24.11` |
+//! | `needs NAME` | what a machine must have for the file: `two-cpus`, `memory-policies`, `cgroup-cpusets`, `open-mpi`, a Slurm `before-24.11`, or `run WORDS`: these words end well |
 //! | `let NAME = TEXT` | a text, which `@NAME` stands for below |
 //! | `file NAME` | a file in the folder FOLDER; its lines follow, each behind `\|` |
+//! | `compiled NAME OPTIONS` | a program in FOLDER, or a library `NAME.so`, of the C text in `tests/c/NAME.c` |
 //! | `cluster OPTIONS` | a cluster of its own with these options of `ci/cluster up`; below two such lines the facts are about both |
 //! | `notes any` | below it there may be other notes of berth's than those that the facts name, until a line `notes` |
 //! | `use WORDS` | the words before those of each request below, or around them, where a `…` stands; below two such lines each request is made with both |
@@ -26,7 +27,7 @@
 //!
 //! A `…` in an answer stands for any text. Lines on stdout that begin with `TASK: ` lose that and are in the tasks' order.
 //! `@cpus` behind `srun` shows each task's CPUs as the kernel has them; `@program` is the program that reads the facts,
-//! which may be the tasks' too. CLUSTER is the cluster's folder, and TESTS the
+//! which may be the tasks' too, and `@berth` is the built command's path. CLUSTER is the cluster's folder, and TESTS the
 //! folder of the tests. `berth` is the built command, and as a request it has this cluster's state. After its facts a cluster is idle again.
 
 mod case;
@@ -38,13 +39,13 @@ mod text;
 use std::path::Path;
 use std::process::Command;
 
-use berth_srun::Release;
 use tempfile::TempDir;
 
 use crate::builder::Builder;
 use crate::cluster::Cluster;
-use crate::output::Done;
-use crate::under_test::{cgroup_cpusets, memory_policies, program, skip, two_cpus};
+use crate::compiler::compile;
+use crate::select_truth::release;
+use crate::under_test::{cgroup_cpusets, command, memory_policies, program, skip, two_cpus};
 use case::Case;
 use text::Step;
 
@@ -144,8 +145,13 @@ fn read(text: &str, folder: &TempDir) -> Result<Vec<Facts>, String> {
     let mut parts: Vec<Facts> = Vec::new();
     let mut notes_are_open = false;
     let program = std::env::current_exe().expect("this program's path");
-    let named = [("cpus", CPUS), ("program", &program.to_string_lossy())];
-    for step in text::parse(&text, &["needs", "cluster", "notes"], &named) {
+    let berth = command();
+    let named = [
+        ("cpus", CPUS),
+        ("program", &program.to_string_lossy()),
+        ("berth", &berth.to_string_lossy()),
+    ];
+    for step in text::parse(&text, &["needs", "cluster", "compiled", "notes"], &named) {
         match step {
             Step::Use => {}
             Step::File { name, text } => text::write(&folder.path().join(name), &text),
@@ -154,6 +160,7 @@ fn read(text: &str, folder: &TempDir) -> Result<Vec<Facts>, String> {
                     return Err(text);
                 }
             }
+            Step::Setting { kind, text } if kind == "compiled" => compile(folder.path(), &text),
             Step::Setting { kind, text } if kind == "notes" => notes_are_open = text == "any",
             Step::Setting { text, .. } => {
                 if parts.last().is_none_or(|part| !part.cases.is_empty()) {
@@ -176,6 +183,18 @@ fn read(text: &str, folder: &TempDir) -> Result<Vec<Facts>, String> {
     Ok(parts)
 }
 
+/// Whether a program ends well on this machine. If not, the calling test counts as skipped.
+fn ends_well(words: &str) -> bool {
+    let all = shlex::split(words).expect("a program and its arguments");
+    let (name, arguments) = all.split_first().expect("a program");
+    let output = Command::new(name).args(arguments).output();
+    let is_well = output.is_ok_and(|output| output.status.success());
+    if !is_well {
+        skip(&format!("needs what this finds: {words}"));
+    }
+    is_well
+}
+
 /// Whether this machine has what a file's facts need. If it has not, the calling test counts as skipped.
 fn has(name: &str) -> bool {
     match name {
@@ -183,20 +202,17 @@ fn has(name: &str) -> bool {
         "memory-policies" => memory_policies(),
         "cgroup-cpusets" => cgroup_cpusets(),
         "open-mpi" => program("mpirun", "Open MPI's mpirun (openmpi-bin)"),
+        _ if name.starts_with("run ") => ends_well(&name["run ".len()..]),
         _ if name.starts_with("before-") => is_before(&name["before-".len()..]),
         _ => panic!("needs {name}: this is not known"),
     }
 }
 
 /// Whether this machine's Slurm is an earlier release. If it is not, the calling test counts as skipped.
-fn is_before(release: &str) -> bool {
-    let output = Command::new("slurmctld").arg("-V").output();
-    let said = Done::from(output.expect("slurmctld can be run")).expect_ok();
-    let version = said.split_whitespace().last().unwrap_or_default();
-    let parsed = |text: &str| text.parse::<Release>().expect("a release of Slurm");
-    let is_before = parsed(version) < parsed(release);
+fn is_before(later: &str) -> bool {
+    let is_before = release() < later.parse().expect("a release of Slurm");
     if !is_before {
-        skip(&format!("needs a Slurm before {release}"));
+        skip(&format!("needs a Slurm before {later}"));
     }
     is_before
 }

@@ -1,8 +1,9 @@
 //! What mpirun binds: each rank's CPUs as the kernel has them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::{Command, ExitCode};
+
+use crate::process::own_status;
 
 /// Slots of the node where `ppr` counts them; elsewhere there are as many as tasks.
 const MANY_SLOTS: u32 = 64;
@@ -84,9 +85,6 @@ fn with_threads(request: &str) -> (String, Vec<String>) {
 #[must_use]
 pub fn rank() -> ExitCode {
     let rank = std::env::var("PMIX_RANK").unwrap_or_default();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    println!("{rank} {}", cpus.unwrap_or_default().trim());
+    println!("{rank} {}", own_status("Cpus_allowed_list"));
     ExitCode::SUCCESS
 }

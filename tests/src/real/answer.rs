@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::Cluster;
+use crate::process::own_status;
 
 /// Every request in turn: a step of the allocation around it.
 const STEPS: &str = r#"number=0
@@ -109,11 +110,7 @@ pub fn ask(cluster: &Cluster, options: &[&str], requests: &[&str]) -> Vec<Answer
 /// the kernel has them, and the cores and CPUs that it was told. A shell would take a system call for every letter, which emulation makes felt.
 #[must_use]
 pub fn probe() -> ExitCode {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let cpus = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-        .unwrap_or_default();
+    let cpus = own_status("Cpus_allowed_list");
     let maps = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
     let policy = maps.split(' ').nth(1).unwrap_or_default();
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -123,11 +120,7 @@ pub fn probe() -> ExitCode {
         told.unwrap_or_else(|| "-".into())
     };
     let (cores, told) = (told("BERTH_CORES"), told("BERTH_CPUS"));
-    println!(
-        "{task} {step} {} {policy} {} {cores} {told}",
-        cpus.trim(),
-        fence()
-    );
+    println!("{task} {step} {cpus} {policy} {} {cores} {told}", fence());
     ExitCode::SUCCESS
 }
 

@@ -61,8 +61,8 @@ pub fn release() -> Release {
     version.parse().unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Asks so many lines; `each` gets every cluster's records as soon as they are there.
-pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Record> {
+/// Asks so many lines.
+pub fn ask(seed: u64, lines: usize) -> Vec<Record> {
     let clusters = lines.div_ceil(OF_A_CLUSTER);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
@@ -79,7 +79,6 @@ pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Reco
                     }
                     let count = OF_A_CLUSTER.min(lines - at * OF_A_CLUSTER);
                     let records = of_cluster(seed, at, count);
-                    each(&records);
                     found
                         .lock()
                         .expect("no thread panics with it")
@@ -91,11 +90,6 @@ pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Reco
     let mut found = found.into_inner().expect("no thread panics with it");
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().flat_map(|(_, records)| records).collect()
-}
-
-/// The records of one cluster of a run, asked again.
-pub fn ask_cluster(seed: u64, cluster: usize) -> Vec<Record> {
-    of_cluster(seed, cluster, OF_A_CLUSTER)
 }
 
 /// The lines of one cluster. Each cluster has random numbers of its own, so one can be asked again.

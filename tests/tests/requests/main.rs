@@ -34,16 +34,22 @@ macro_rules! files {
 }
 
 files! {
+    bad_input
     binding
     binding_auto
     binding_beside
+    binding_client
+    binding_files
     binding_jobs
     binding_mpirun
+    binding_openmp
+    binding_parent
     binding_shared
     binding_submit
     binding_told
     chain
     compat
+    confine_nowhere
     core_kind
     cores_constrained
     cpuset
@@ -58,29 +64,48 @@ files! {
     cpusets_cgroup
     cpusets_file
     cpusets_status
+    devices
+    discovery
     doctor
     env
+    env_csh
+    env_jobs
+    fail_safe
+    frozen
     health
+    health_users
     interactive
+    late
     layout
     mapping
     memory
+    memory_calls
     memory_nodes
+    memory_none
     memory_verbose
     near
     near_gres
     near_variables
     nested
     plan_here
+    plan_live
     plan_rules
     pools
     pools_file
     pools_full
     pools_kept
     pools_wait
+    quarantine
     rank
     refused_lists
     report
+    report_threads
     reserved
+    rollback
+    safety
+    shadow
+    slurmd_lock
     socket_kind
+    threads
+    tune
 }

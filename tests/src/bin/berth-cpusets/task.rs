@@ -4,6 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use berth_tests::confine::own;
+use berth_tests::process::own_status;
 
 /// A page of every machine here.
 const PAGE: usize = 4096;
@@ -26,7 +27,7 @@ fn look() {
     let policy = maps.lines().next().map(policy).unwrap_or_default();
     println!(
         "{node} {} {} {} {policy}",
-        status("Cpus_allowed_list"),
+        own_status("Cpus_allowed_list"),
         of_cgroup("cpus"),
         of_cgroup("mems")
     );
@@ -48,7 +49,7 @@ fn fill(size: usize) {
     };
     println!(
         "{} {} {} {share} on {}",
-        status("Mems_allowed_list"),
+        own_status("Mems_allowed_list"),
         of_cgroup("mems"),
         policy(largest),
         u8::from(pages[1] > pages[0])
@@ -76,11 +77,6 @@ fn value(line: &str, key: &str) -> u64 {
     let mut words = line.split(' ').filter_map(|word| word.strip_prefix(key));
     let found = words.next().and_then(|text| text.parse().ok());
     found.unwrap_or(0)
-}
-
-fn status(field: &str) -> String {
-    let own = std::process::id().try_into().expect("a process");
-    berth_tests::process::status(own, field).unwrap_or_default()
 }
 
 /// The CPUs or memory nodes that the task's cgroup has.

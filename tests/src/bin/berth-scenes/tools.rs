@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_tests::Cluster;
+use berth_tests::process::own_status;
 
 /// One task, as the kernel has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,11 +22,7 @@ pub struct Task {
 
 /// What each task does: prints one line, waits if it shall.
 pub fn probe(seconds: Option<u64>) -> ExitCode {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let cpus = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-        .unwrap_or_default();
+    let cpus = own_status("Cpus_allowed_list");
     let first = |names: [&str; 3]| {
         let found = names.iter().find_map(|name| std::env::var(name).ok());
         found.unwrap_or_else(|| "0".into())
@@ -37,7 +34,7 @@ pub fn probe(seconds: Option<u64>) -> ExitCode {
     };
     let node = first(["SLURM_NODEID", "NODE", "NODE"]);
     // One line, one write: many tasks have one file.
-    println!("task {rank} {node} {}", cpus.trim());
+    println!("task {rank} {node} {cpus}");
     sleep(Duration::from_secs(seconds.unwrap_or(0)));
     ExitCode::SUCCESS
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub const USAGE: &str = "usage: berth-soak [--steps N] [--minutes N] [--seed N] [--workers N] [--kill-every MILLISECONDS] \
+pub const USAGE: &str = "usage: berth-soak [--steps N] [--seed N] [--workers N] [--kill-every MILLISECONDS] \
      [--daemons PERCENT] [--upgrades OBJECT] [--hotplug SECONDS] [--table FILE] \
      [--machine SYNTHETIC | --confine cgroup]";
 
@@ -14,8 +14,6 @@ const MOST_DAEMONS: u32 = 10;
 
 pub struct Options {
     pub steps: u64,
-    /// No step begins after so long, however many were asked for.
-    pub minutes: Option<u64>,
     pub seed: u64,
     /// Steps at a time; by itself what fits the machine.
     pub workers: Option<usize>,
@@ -36,7 +34,6 @@ pub struct Options {
 pub fn read(words: &[String]) -> Option<Options> {
     let mut options = Options {
         steps: 20_000,
-        minutes: None,
         seed: 1,
         workers: None,
         kill_every: KILL_EVERY,
@@ -53,7 +50,6 @@ pub fn read(words: &[String]) -> Option<Options> {
         let number = || value.parse::<u64>().ok();
         match word.as_str() {
             "--steps" => options.steps = number()?,
-            "--minutes" => options.minutes = Some(number().filter(|some| *some > 0)?),
             "--seed" => options.seed = number()?,
             "--workers" => {
                 let some = number().filter(|some| (1..=256).contains(some))?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use berth_tests::process::own_status;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
@@ -116,11 +117,8 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
     }
     let cpus = berth_placement::CpuSet::from_list(&env("BERTH_CPUS")).unwrap_or_default();
     if bound && folder.join("real").exists() {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let kernel = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        if kernel.map(str::trim) != Some(env("BERTH_CPUS").as_str()) {
+        let kernel = own_status("Cpus_allowed_list");
+        if kernel != env("BERTH_CPUS") {
             let said = format!("{own:?}: told {cpus}, the kernel says {kernel:?}");
             let what = match plugged(&folder, own.age()) || !are_online(&cpus) {
                 true => "moved",

@@ -23,8 +23,8 @@ use crate::upgrade::Builds;
 
 /// Jobs that last, in which half of the steps run.
 const JOBS: usize = 2;
-/// From so many tenths of the steps, or of the time, on slurmd is neither killed nor upgraded.
-const SPARES_FROM: u32 = 6;
+/// From so many tenths of the steps on slurmd is neither killed nor upgraded.
+const SPARES_FROM: u64 = 6;
 /// A step whose slurmstepd was killed may leave its srun waiting.
 const PATIENCE: &str = "6";
 const PATIENCE_EMULATED: &str = "60";
@@ -56,8 +56,6 @@ pub struct Soak {
     pub builds: Option<Builds>,
     pub samples: Samples,
     steps: u64,
-    since: Instant,
-    most: Option<Duration>,
     /// CPUs that a step may ask for.
     cpus: u32,
     started: AtomicU64,
@@ -125,10 +123,6 @@ impl Soak {
             samples: Samples::default(),
             is_emulated: std::env::var_os("BERTH_VM_OUT").is_some(),
             steps: options.steps,
-            since: Instant::now(),
-            most: options
-                .minutes
-                .map(|minutes| Duration::from_secs(60 * minutes)),
             cpus: if pretended { 4 } else { 2 },
             started: AtomicU64::new(0),
             jobs: Mutex::default(),
@@ -139,16 +133,11 @@ impl Soak {
 
     /// Whether so many steps are done that slurmd is not killed any more.
     pub fn spares_slurmd(&self) -> bool {
-        let late = self
-            .most
-            .is_some_and(|most| self.since.elapsed() * 10 >= most * SPARES_FROM);
-        late || self.counts.steps.load(Ordering::Relaxed) * 10
-            >= u64::from(SPARES_FROM) * self.steps
+        self.counts.steps.load(Ordering::Relaxed) * 10 >= SPARES_FROM * self.steps
     }
 
     fn may_start(&self) -> bool {
-        self.most.is_none_or(|most| self.since.elapsed() < most)
-            && self.started.fetch_add(1, Ordering::Relaxed) < self.steps
+        self.started.fetch_add(1, Ordering::Relaxed) < self.steps
     }
 
     /// Waits for a random time before the next deed: so many milliseconds, more on an emulated machine.

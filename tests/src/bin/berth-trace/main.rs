@@ -1,4 +1,4 @@
-//! `berth-trace [--launches N]`: tasks of steps on three nodes, confined by `confine=task`, under the kernel's own
+//! `berth-trace`: tasks of steps on three nodes, confined by `confine=task`, under the kernel's own
 //! trace of its scheduler, for the virtual machines of `ci/vm`, with cgroups of each version that the kernel has. From its fork on each task ran on its job's CPUs, and
 //! from its program on, with its threads and children, on its own; so do batch scripts, the daemons of mpirun, and
 //! what the extern step has adopted. It is also the tasks' program.
@@ -18,6 +18,8 @@ use berth_tests::{Builder, Cluster, process};
 /// Nodes of the cluster, all of them on this machine, and tasks on each.
 const NODES: u32 = 3;
 const EACH: u32 = 5;
+/// Tasks that steps start at least.
+const LAUNCHES: usize = 1000;
 /// Tasks for which each other kind is started once on each node.
 const TASKS_OF_ROUND: usize = 100;
 /// Room on each CPU: many times what one step needs.
@@ -49,12 +51,10 @@ struct Site {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let launches = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["task", role] => return task::run(role),
-        ["--launches", number] => number.parse().expect("--launches takes a number"),
-        [] => 1000,
-        _ => panic!("usage: berth-trace [--launches N]"),
-    };
+    if let [word, role] = words.as_slice() {
+        assert_eq!(word, "task", "berth-trace takes no options");
+        return task::run(role);
+    }
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!(
             "berth-trace: only inside a machine of ci/vm: ci/vm run -- target/debug/berth-trace"
@@ -63,11 +63,11 @@ fn main() -> ExitCode {
     }
     let me = std::env::current_exe().expect("this program's path");
     let me = me.to_string_lossy().into_owned();
-    let mut is_well = traced(&me, launches, "");
+    let mut is_well = traced(&me, "");
     match v1::enter() {
         Ok(()) => {
             println!("cgroups of version 1");
-            is_well &= traced(&me, launches, v1::CONF);
+            is_well &= traced(&me, v1::CONF);
         }
         Err(why) => println!("skip cgroups of version 1: {why}"),
     }
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
 }
 
 /// Everything, with this line before the others of `cgroup.conf`.
-fn traced(me: &str, launches: usize, plugin: &str) -> bool {
-    let (mut all, mut tasks, steps) = launched(me, launches, plugin);
+fn traced(me: &str, plugin: &str) -> bool {
+    let (mut all, mut tasks, steps) = launched(me, plugin);
     for adopting in ADOPTING {
         if adopting.0 == "extern" && !plugin.is_empty() {
             println!(
@@ -88,7 +88,7 @@ fn traced(me: &str, launches: usize, plugin: &str) -> bool {
             );
             continue;
         }
-        tasks += adopted(me, launches, plugin, adopting, &mut all);
+        tasks += adopted(me, plugin, adopting, &mut all);
     }
     report(&all, tasks, steps)
 }
@@ -111,7 +111,7 @@ fn job(cluster: &Cluster) -> Job<'_> {
 }
 
 /// What Slurm itself starts: steps, batch scripts, the daemons of mpirun.
-fn launched(me: &str, launches: usize, plugin: &str) -> (Judged, usize, usize) {
+fn launched(me: &str, plugin: &str) -> (Judged, usize, usize) {
     let site = Site {
         cluster: cluster(plugin, "confine=task", &[]),
         me: me.into(),
@@ -120,8 +120,8 @@ fn launched(me: &str, launches: usize, plugin: &str) -> (Judged, usize, usize) {
     let job = job(&site.cluster);
     site.a_full_trace_is_found(&job);
     site.a_task_that_leaves_is_found(&job);
-    let (mut all, mut tasks, steps) = site.steps(&job, launches);
-    for _ in 0..launches.div_ceil(TASKS_OF_ROUND) {
+    let (mut all, mut tasks, steps) = site.steps(&job);
+    for _ in 0..LAUNCHES.div_ceil(TASKS_OF_ROUND) {
         tasks += site.watched(&mut all, "batch scripts", &[], kinds::batch);
         tasks += site.watched(&mut all, "daemons of mpirun", &[], kinds::mpirun);
     }
@@ -129,13 +129,7 @@ fn launched(me: &str, launches: usize, plugin: &str) -> (Judged, usize, usize) {
 }
 
 /// What the extern step adopts.
-fn adopted(
-    me: &str,
-    launches: usize,
-    plugin: &str,
-    (quarantine, kind): (&str, &str),
-    all: &mut Judged,
-) -> usize {
+fn adopted(me: &str, plugin: &str, (quarantine, kind): (&str, &str), all: &mut Judged) -> usize {
     let words = format!("confine=task quarantine={quarantine}");
     let site = Site {
         cluster: cluster(plugin, &words, &["PrologFlags=Contain"]),
@@ -145,7 +139,7 @@ fn adopted(
     let job = job(&site.cluster);
     let option = job.option();
     let number = option.trim_start_matches("--jobid=");
-    let rounds = 0..launches.div_ceil(TASKS_OF_ROUND);
+    let rounds = 0..LAUNCHES.div_ceil(TASKS_OF_ROUND);
     let seen = rounds.map(|_| {
         let mut logins = kinds::Logins::start(&site);
         let pids = logins.pids();
@@ -275,10 +269,10 @@ impl Site {
         found
     }
 
-    fn steps(&self, job: &Job<'_>, launches: usize) -> (Judged, usize, usize) {
+    fn steps(&self, job: &Job<'_>) -> (Judged, usize, usize) {
         let recorder = self.recorder(KIB, &[]);
         let (mut all, mut tasks, mut steps) = (Judged::default(), 0, 0);
-        while tasks < launches {
+        while tasks < LAUNCHES {
             let options = OPTIONS[steps % OPTIONS.len()];
             let found = self.step(job, options, "work");
             disjoint(&found, options);
