@@ -104,7 +104,8 @@ fn part(found: Discovered, name: &str) -> String {
         name => match name.strip_prefix("count ") {
             Some(name) => {
                 let all = objects(machine, name);
-                format!("{}, first {}", all.len(), all[0])
+                let first = all.first().map_or("none".into(), CpuSet::to_string);
+                format!("{}, first {first}", all.len())
             }
             None => joined(objects(machine, name), " "),
         },
