@@ -1,7 +1,6 @@
 //! Cases of a benchmark: a machine and a request as lines of text, planned in turn.
 
 #[path = "../../tests/engine/harness/mod.rs"]
-#[allow(dead_code, reason = "only its lines of text are needed here")]
 mod harness;
 
 use std::hint::black_box;

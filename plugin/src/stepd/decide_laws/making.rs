@@ -4,7 +4,6 @@ use berth_placement::Machine;
 use proptest::prelude::*;
 
 #[path = "../../../placement/tests/engine/harness/mod.rs"]
-#[allow(dead_code, reason = "only its machines are needed here")]
 mod harness;
 
 use harness::machines::{self, Sort};
