@@ -20,6 +20,9 @@
 )]
 
 mod hooks;
+#[cfg(test)]
+#[path = "../discover/tests/common/mod.rs"]
+mod random;
 mod site;
 mod slurmd;
 mod step;

@@ -61,41 +61,33 @@ fn read(addresses: Addresses) -> Result<CgroupConf, Error> {
     unsafe { CgroupConf::read(&Symbols::from_addresses(addresses)) }
 }
 
-fn with(pairs: &[(&str, Option<&str>)]) -> CgroupConf {
+/// What is read of `NAME=VALUE` words.
+fn with(words: &str) -> CgroupConf {
     let text = |text: &str| CString::new(text).unwrap();
-    let texts = pairs
-        .iter()
-        .map(|(name, value)| (text(name), value.map(text)));
-    TEXTS.set(texts.collect());
+    let pairs = words.split_whitespace().map(|word| {
+        let (name, value) = word.split_once('=').unwrap();
+        (text(name), (!value.is_empty()).then(|| text(value)))
+    });
+    TEXTS.set(pairs.collect());
     let read = read(addresses()).unwrap();
     assert_eq!(LISTS.take(), 0, "each list is freed");
     read
 }
 
 #[test]
-fn cores_are_constrained() {
-    let conf = with(&[("CgroupPlugin", None), ("ConstrainCores", Some("yes"))]);
+fn cores_are_constrained_where_a_plugin_does_it() {
+    let conf = with("CgroupPlugin= ConstrainCores=yes");
     assert_eq!(conf.get("CgroupPlugin"), Some(""));
     assert_eq!(conf.get("ConstrainRAMSpace"), None);
-    assert!(conf.constrains_cores());
-    assert!(
-        with(&[
-            ("ConstrainCores", Some("yes")),
-            ("CgroupPlugin", Some("autodetect"))
-        ])
-        .constrains_cores()
-    );
-}
-
-#[test]
-fn cores_are_free() {
-    assert!(!with(&[]).constrains_cores());
-    assert!(!with(&[("ConstrainCores", Some("no"))]).constrains_cores());
-    let disabled = with(&[
-        ("CgroupPlugin", Some("disabled")),
-        ("ConstrainCores", Some("yes")),
-    ]);
-    assert!(!disabled.constrains_cores());
+    for (words, constrains) in [
+        ("CgroupPlugin= ConstrainCores=yes", true),
+        ("ConstrainCores=yes CgroupPlugin=autodetect", true),
+        ("", false),
+        ("ConstrainCores=no", false),
+        ("CgroupPlugin=disabled ConstrainCores=yes", false),
+    ] {
+        assert_eq!(with(words).constrains_cores(), constrains, "{words}");
+    }
     let nothing = Addresses {
         cgroup_get_conf_list: Some(no_list),
         ..addresses()

@@ -1,8 +1,9 @@
 //! The credential of every release: shapes, cores, and what does not fit together.
 
-use super::fields::put_all;
+use super::fields::{of_every_release, put_all};
+use super::lines::hold;
 use crate::common::{Bytes, Variant, fakes, variants};
-use slurm_sys::{CoreSpec, Credential, Error};
+use slurm_sys::{Credential, Error};
 use std::ffi::c_void;
 
 /// Calls `check` with a locked credential whose arguments are `bytes`.
@@ -36,7 +37,7 @@ fn uneven<'v>(variant: &'v Variant) -> Bytes<'v> {
 }
 
 /// Slurm's bit string with these bits set.
-fn bit_string(length: u64, set: &[usize]) -> Vec<u64> {
+pub fn bit_string(length: u64, set: &[usize]) -> Vec<u64> {
     let mut words = vec![0u64; 2 + length.div_ceil(64) as usize];
     (words[0], words[1]) = (0x4243_4445, length);
     for bit in set {
@@ -45,91 +46,60 @@ fn bit_string(length: u64, set: &[usize]) -> Vec<u64> {
     words
 }
 
-#[test]
-fn a_credential_gives_each_node_its_shape_and_its_cores() {
-    for variant in variants() {
-        let mut bytes = uneven(&variant);
-        let step = [0, 7, 8, 9, 16, 55, 56, 63, 64, 95, 96, 135, 136, 143];
-        bytes.put_array("step_core_bitmap", 8, &bit_string(144, &step));
-        bytes.put_array("job_core_bitmap", 8, &bit_string(144, &[0, 1, 2, 143]));
-        with_cred(&mut bytes, &variant, |cred| {
-            let node = |name: &str| cred.node_cores(cred.node_index(name).unwrap()).unwrap();
-            let steps = |name: &str| cred.step_cores(&node(name)).unwrap();
-            let shape = |name| {
-                let node = node(name);
-                (node.sockets, node.cores_per_socket, node.first_bit)
-            };
-            assert_eq!(
-                ["b", "e", "f"].map(shape),
-                [(2, 4, 8), (1, 40, 96), (4, 2, 136)]
-            );
-            assert_eq!((steps("a"), steps("b")), (vec![0, 7], vec![0, 1]));
-            assert_eq!((steps("c"), steps("d")), (vec![0, 39], vec![0, 7, 8, 39]));
-            assert_eq!((steps("e"), steps("f")), (vec![0, 39], vec![0, 7]));
-            assert_eq!(cred.job_cores(&node("a")).unwrap(), [0, 1, 2]);
-            assert_eq!(cred.job_cores(&node("f")).unwrap(), [7]);
-            assert_eq!(
-                (cred.job_nhosts(), cred.job_core_spec()),
-                (6, Some(CoreSpec::Cores(2)))
-            );
-            assert_eq!(cred.job_hostlist().as_deref(), Some("a,b,c,d,e,f"));
-            assert_eq!(cred.job_partition().as_deref(), Some("debug"));
-            assert_eq!(cred.job_reservation().as_deref(), Some("night"));
-            assert_eq!((cred.job_account(), cred.job_qos()), (None, None));
-        });
-    }
+/// A credential of these nodes, with cores of the step and the job.
+fn whole<'v>(variant: &'v Variant) -> Bytes<'v> {
+    let mut bytes = uneven(variant);
+    let step = [0, 7, 8, 9, 16, 55, 56, 63, 64, 95, 96, 135, 136, 143];
+    bytes.put_array("step_core_bitmap", 8, &bit_string(144, &step));
+    bytes.put_array("job_core_bitmap", 8, &bit_string(144, &[0, 1, 2, 143]));
+    bytes
 }
 
-#[test]
-fn a_credential_that_contradicts_itself_is_an_error_and_no_crash() {
-    for variant in variants() {
-        let changed = |change: &str| {
-            let mut bytes = uneven(&variant);
-            bytes.put_array("step_core_bitmap", 8, &bit_string(144, &[0]));
-            put_all(&variant, &mut bytes, change);
-            with_cred(&mut bytes, &variant, |cred| {
-                cred.node_cores(5).and_then(|node| cred.step_cores(&node))
-            })
-        };
-        for change in [
-            "core_array_size=2",
-            "core_array_size=0",
-            "sockets_per_node=0",
-            "cores_per_socket=list:4,0,2",
-            // A bit too few, another magic number, and a length beyond all memory.
-            "step_core_bitmap=longs:0x42434445,143,1,0,0",
-            "step_core_bitmap=longs:7,144,0,0,0",
-            "step_core_bitmap=longs:0x42434445,0xffffffffffffffff",
-        ] {
-            let found = changed(change);
-            assert!(
-                matches!(found, Err(Error::Nonsense { .. })),
-                "{change}: {found:?}"
-            );
-        }
-        let found = changed("step_core_bitmap=0");
-        assert!(matches!(found, Err(Error::Absent { .. })), "{found:?}");
-    }
+/// The shape of a node, and the numbers of the cores that the step and the job have there.
+fn node(cred: &Credential, name: &str) -> Result<String, Error> {
+    let node = cred.node_cores(cred.node_index(name)?)?;
+    let (sockets, cores, bit) = (node.sockets, node.cores_per_socket, node.first_bit);
+    let (step, job) = (cred.step_cores(&node)?, cred.job_cores(&node)?);
+    Ok(format!(
+        "{sockets}x{cores} from bit {bit}: {step:?} {job:?}"
+    ))
 }
 
+fn job(cred: &Credential) -> String {
+    let words = [
+        cred.job_hostlist(),
+        cred.job_partition(),
+        cred.job_reservation(),
+        cred.job_account(),
+        cred.job_qos(),
+    ];
+    let words = words.map(|word| word.unwrap_or("-".into())).join(" ");
+    format!(
+        "{} hosts {:?}: {words}",
+        cred.job_nhosts(),
+        cred.job_core_spec()
+    )
+}
+
+/// The answer of every release about `job` or a node, to a credential with changes before it, separated by `; `.
 #[test]
-fn a_node_outside_the_host_list_is_named_with_the_list() {
+fn facts() {
     let variants = variants();
-    let mut bytes = uneven(&variants[0]);
-    let error = with_cred(&mut bytes, &variants[0], |cred| {
-        cred.node_index("z").unwrap_err()
+    hold(include_str!("credential.txt"), |_, question| {
+        let (changes, name) = question.rsplit_once("; ").unwrap_or(("", question));
+        of_every_release(&variants, |variant| {
+            let mut bytes = whole(variant);
+            put_all(variant, &mut bytes, changes);
+            with_cred(&mut bytes, variant, |cred| match name {
+                "job" => job(cred),
+                name => node(cred, name).unwrap_or_else(|why| match why {
+                    Error::Nonsense { .. } => format!("nonsense: {why}"),
+                    Error::Absent { .. } => format!("absent: {why}"),
+                    why => why.to_string(),
+                }),
+            })
+        })
     });
-    assert!(
-        error.to_string().contains("node z") && error.to_string().contains("a,b,c,d,e,f"),
-        "{error}"
-    );
-    bytes.put("job_nhosts", 3);
-    assert!(
-        with_cred(&mut bytes, &variants[0], |cred| cred
-            .node_index("d")
-            .is_err()),
-        "index beyond job_nhosts"
-    );
 }
 
 #[test]

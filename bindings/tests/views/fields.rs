@@ -13,14 +13,18 @@ use crate::common::{
 fn every_field_is_read_where_the_release_has_it() {
     let variants = variants();
     hold(include_str!("fields.txt"), |fields, accessor| {
-        let mut answers: Vec<_> = variants
-            .iter()
-            .map(|variant| answer(variant, fields, accessor).to_string())
-            .collect();
-        answers.dedup();
-        assert_eq!(answers.len(), 1, "{accessor}: {answers:?}");
-        answers.swap_remove(0)
+        of_every_release(&variants, |variant| {
+            answer(variant, fields, accessor).to_string()
+        })
     });
+}
+
+/// The answer that all releases give.
+pub fn of_every_release(variants: &[Variant], answer: impl Fn(&Variant) -> String) -> String {
+    let mut answers: Vec<_> = variants.iter().map(answer).collect();
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:#?}");
+    answers.swap_remove(0)
 }
 
 /// An accessor's answer for a record with these fields.

@@ -1,13 +1,38 @@
 //! The generic resources in every release's credential: which devices, and what makes no sense.
 
-use super::fields::put_all;
+use super::credential::bit_string;
+use super::fields::{of_every_release, put_all};
+use super::lines::hold;
 use crate::common::{Bytes, Variant, fakes, variants};
-use slurm_sys::{Credential, Error, Gres, GresDevices};
+use slurm_sys::{Credential, Error, Gres};
 use std::ffi::c_void;
 
 const STATE: &str = "gres_state_t";
 const JOB: &str = "gres_job_state_t";
 const STEP: &str = "gres_step_state_t";
+
+/// What a record has of a node: `LENGTH:DEVICES` of so many on the node, or `-COUNT` alone.
+struct OnNode {
+    length: Option<u64>,
+    given: Vec<usize>,
+    count: u64,
+}
+
+impl OnNode {
+    fn read(text: &str) -> Self {
+        let (length, given) = text.split_once(':').unwrap_or(("", ""));
+        let given: Vec<_> = given
+            .split(',')
+            .filter_map(|bit| bit.parse().ok())
+            .collect();
+        let count = text.strip_prefix('-').map(|count| count.parse().unwrap());
+        Self {
+            length: length.parse().ok(),
+            count: count.unwrap_or(given.len() as u64),
+            given,
+        }
+    }
+}
 
 /// A list of records, with all that they point to.
 struct List<'v> {
@@ -29,18 +54,14 @@ impl<'v> List<'v> {
         }
     }
 
-    /// A record with one entry for each node: its devices on the node and those given, or a count
-    /// alone.
-    fn with(mut self, name: &str, nodes: &[Result<(u64, &[usize]), u64>]) -> Self {
+    /// A record with one entry for each node.
+    fn with(mut self, name: &str, nodes: &[OnNode]) -> Self {
         let mut data = Bytes::new(self.variant, self.kind);
-        let strings: Vec<u64> = nodes.iter().map(|node| self.bits(*node)).collect();
-        let counts = nodes.iter().map(|node| match node {
-            Ok((_, given)) => given.len() as u64,
-            Err(count) => *count,
-        });
+        let strings: Vec<u64> = nodes.iter().map(|node| self.bits(node)).collect();
+        let counts: Vec<_> = nodes.iter().map(|node| node.count).collect();
         data.put("node_cnt", nodes.len() as u64)
             .put_array("gres_bit_alloc", 8, &strings)
-            .put_array("gres_cnt_node_alloc", 8, &counts.collect::<Vec<_>>());
+            .put_array("gres_cnt_node_alloc", 8, &counts);
         self.record(name, data)
     }
 
@@ -54,14 +75,9 @@ impl<'v> List<'v> {
         self
     }
 
-    fn bits(&mut self, node: Result<(u64, &[usize]), u64>) -> u64 {
-        let Ok((length, given)) = node else { return 0 };
-        let mut words = vec![0u64; 2 + length.div_ceil(64) as usize];
-        (words[0], words[1]) = (0x4243_4445, length);
-        for bit in given {
-            words[2 + bit / 64] |= 1 << (bit % 64);
-        }
-        self.strings.push(words);
+    fn bits(&mut self, node: &OnNode) -> u64 {
+        let Some(length) = node.length else { return 0 };
+        self.strings.push(bit_string(length, &node.given));
         self.strings[self.strings.len() - 1]
             .as_ptr()
             .expose_provenance() as u64
@@ -89,99 +105,70 @@ impl<'v> List<'v> {
     }
 }
 
-fn gres(name: &str, devices: Option<(u32, &[u32])>) -> Gres {
-    Gres {
-        name: name.into(),
-        devices: devices.map(|(on_node, given)| GresDevices {
-            on_node,
-            allocated: given.to_vec(),
-        }),
+/// Records `NAME NODE NODE | …`, or the fields of one.
+fn list<'v>(variant: &'v Variant, kind: &'static str, records: &str) -> List<'v> {
+    let empty = List::new(variant, kind);
+    if let Some(fields) = records.strip_prefix("fields ") {
+        let mut data = Bytes::new(variant, kind);
+        put_all(variant, &mut data, fields);
+        return empty.record("gpu", data);
+    }
+    let records = records.split(" | ").filter(|record| *record != "nothing");
+    records.fold(empty, |list, record| {
+        let (name, nodes) = record.split_once(' ').unwrap();
+        let nodes: Vec<_> = nodes.split(' ').map(OnNode::read).collect();
+        list.with(name, &nodes)
+    })
+}
+
+fn shown(found: Result<Vec<Gres>, Error>) -> String {
+    let one = |gres: &Gres| match &gres.devices {
+        Some(devices) => format!(
+            "{} {:?} of {}",
+            gres.name, devices.allocated, devices.on_node
+        ),
+        None => gres.name.clone(),
+    };
+    match found {
+        Ok(all) => all.iter().map(one).collect::<Vec<_>>().join("; "),
+        Err(Error::Nonsense { .. }) => "nonsense".into(),
+        Err(why) => why.to_string(),
     }
 }
 
 #[test]
-fn each_node_has_its_own_devices() {
-    for variant in variants() {
-        for kind in [JOB, STEP] {
-            let list = List::new(&variant, kind)
-                .with("gpu", &[Ok((2, &[0])), Ok((70, &[1, 64, 69])), Err(0)])
-                .with("nic", &[Err(0), Ok((1, &[0])), Err(2)]);
-            let at = |node| list.found(node).unwrap();
-            let name = variant.name();
-            assert_eq!(at(0), [gres("gpu", Some((2, &[0])))], "{name}");
-            let second = [
-                gres("gpu", Some((70, &[1, 64, 69]))),
-                gres("nic", Some((1, &[0]))),
-            ];
-            assert_eq!(at(1), second, "{name}");
-            // A count without files is no device that anybody knows.
-            assert_eq!(at(2), [gres("nic", None)], "{name}");
-            assert_eq!(at(3), [], "{name}: a node that the record does not have");
-        }
-    }
-}
-
-#[test]
-fn types_of_one_name_are_united() {
-    for variant in variants() {
-        let list = List::new(&variant, STEP)
-            .with("gpu", &[Ok((4, &[3]))])
-            .with("gpu", &[Ok((4, &[0, 3]))])
-            .with("gpu", &[Err(0)]);
-        assert_eq!(list.found(0).unwrap(), [gres("gpu", Some((4, &[0, 3])))]);
-        let differing = List::new(&variant, STEP)
-            .with("gpu", &[Ok((4, &[3]))])
-            .with("gpu", &[Ok((2, &[0]))]);
-        assert_eq!(differing.found(0).unwrap(), [gres("gpu", None)]);
-    }
-}
-
-#[test]
-fn arrays_may_be_missing() {
-    for variant in variants() {
-        let mut data = Bytes::new(&variant, STEP);
-        data.put("node_cnt", 1);
-        let list = List::new(&variant, STEP).record("gpu", data);
-        assert_eq!(list.found(0).unwrap(), [gres("gpu", None)]);
-        assert_eq!(List::new(&variant, STEP).found(0).unwrap(), []);
-    }
+fn facts() {
+    let variants = variants();
+    hold(include_str!("gres.txt"), |records, node| {
+        let node = node.parse().unwrap();
+        let of = |kind| {
+            of_every_release(&variants, |variant| {
+                shown(list(variant, kind, records).found(node))
+            })
+        };
+        assert_eq!(of(JOB), of(STEP), "{records}");
+        of(STEP)
+    });
 }
 
 #[test]
 fn nonsense_is_an_error_and_no_crash() {
     for variant in variants() {
-        let nonsense = |list: List| {
-            let error = list.found(0).unwrap_err();
-            assert!(matches!(error, Error::Nonsense { .. }), "{error}");
-        };
-        let changed = |change: &str| {
-            let mut data = Bytes::new(&variant, STEP);
-            put_all(&variant, &mut data, &format!("node_cnt=1; {change}"));
-            List::new(&variant, STEP).record("gpu", data)
-        };
+        let nonsense = |list: List| assert_eq!(shown(list.found(0)), "nonsense");
+        let one = [OnNode::read("1:0")];
         let long = "g".repeat(200);
         for name in ["", "g p u", "g\u{1b}", &long] {
-            nonsense(List::new(&variant, STEP).with(name, &[Ok((1, &[0]))]));
-        }
-        nonsense(List::new(&variant, STEP).with("gpu", &[Ok((5000, &[]))]));
-        for change in [
-            "node_cnt=4294967295",
-            "gres_bit_alloc=8",
-            "gres_cnt_node_alloc=8",
-            "gres_bit_alloc=longs:8",
-        ] {
-            nonsense(changed(change));
+            nonsense(List::new(&variant, STEP).with(name, &one));
         }
         for string in &[[7, 1, 1], [0x4243_4445, u64::MAX, 1]] {
             let at = string.as_ptr().expose_provenance();
-            nonsense(changed(&format!("gres_bit_alloc=longs:{at}")));
+            let fields = format!("fields node_cnt=1; gres_bit_alloc=longs:{at}");
+            nonsense(list(&variant, STEP, &fields));
         }
-        let mut without_data = List::new(&variant, STEP).with("gpu", &[Ok((1, &[0]))]);
+        let mut without_data = List::new(&variant, STEP).with("gpu", &one);
         without_data.kept[0].put("gres_data", 16);
         nonsense(without_data);
-        let many = (0..257).fold(List::new(&variant, STEP), |list, _| {
-            list.with("gpu", &[Ok((1, &[0]))])
-        });
+        let many = (0..257).fold(List::new(&variant, STEP), |list, _| list.with("gpu", &one));
         nonsense(many);
     }
 }

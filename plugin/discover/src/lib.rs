@@ -11,6 +11,9 @@ mod convert;
 mod devices;
 mod environment;
 mod error;
+#[cfg(test)]
+#[path = "../tests/common/facts.rs"]
+mod facts_text;
 mod load;
 mod source;
 mod topologies;

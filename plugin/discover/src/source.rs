@@ -109,73 +109,19 @@ fn without_attributes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts_text::hold;
 
     #[test]
-    fn the_three_forms() {
-        assert_eq!(Source::parse("live").unwrap(), Source::Live);
-        assert_eq!(Source::parse(" live ").unwrap(), Source::Live);
-        assert_eq!(
-            Source::parse("Cargo.toml").unwrap(),
-            Source::XmlFile("Cargo.toml".into())
-        );
-        assert_eq!(
-            Source::parse("pack:2 core:4 pu:2").unwrap(),
-            Source::Synthetic("pack:2 core:4 pu:2".into())
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_told_with_the_three_forms() {
-        for (text, found) in [
-            ("", "an empty text"),
-            ("  ", "an empty text"),
-            ("/no/such/file", "no such file is there"),
-            ("machine.XML", "no such file is there"),
-            ("./pack:2", "no such file is there"),
-        ] {
-            let error = Source::parse(text).unwrap_err().to_string();
-            assert!(error.contains(found), "{text:?}: {error}");
-            for form in ["\"live\"", "XML file", "pack:2 core:4 pu:2"] {
-                assert!(error.contains(form), "{text:?}: {error}");
-            }
-        }
-    }
-
-    #[test]
-    fn counts_of_all_levels_multiply() {
-        for (text, count) in [
-            ("pack:2 core:4 pu:2", 16),
-            ("2 3 4", 24),
-            ("pack:2 [numa(memory=1GB)] core:4(indexes=3,2,1,0) pu:2", 16),
-            ("pack:4(memory=8) pu:3", 12),
-            ("garbage", 1),
-            ("pack:4294967295 core:4294967295 pu:4294967295", u64::MAX),
-        ] {
-            assert_eq!(pu_count(text), count, "{text}");
-        }
-    }
-
-    #[test]
-    fn cores_have_a_thread_each() {
-        for (text, whole) in [
-            ("pack:2 core:4", "pack:2 core:4 pu:1"),
-            (
-                "pack:2 Core:4(indexes=1,0) [numa]",
-                "pack:2 Core:4(indexes=1,0) [numa] pu:1",
-            ),
-            ("pack:2 core:4 pu:2", "pack:2 core:4 pu:2"),
-            ("2 4", "2 4"),
-            ("", ""),
-        ] {
-            assert_eq!(with_threads(text), whole);
-        }
-    }
-
-    #[test]
-    fn the_limit_is_the_kernels() {
-        assert!(check_size("pack:65536 pu:1").is_ok());
-        let error = check_size("pack:65536 pu:2").unwrap_err().to_string();
-        assert!(error.contains("65536 hardware threads"), "{error}");
+    fn facts() {
+        hold(include_str!("source.txt"), |about, text| match about {
+            "count" => pu_count(text).to_string(),
+            "threads" => with_threads(text),
+            "size" => check_size(text).map_or_else(|why| why.to_string(), |()| "taken".into()),
+            _ => match Source::parse(text) {
+                Ok(source) => format!("{source:?}"),
+                Err(why) => why.to_string(),
+            },
+        });
         assert!(check_size(&"1 ".repeat(1 << 20)).is_err());
     }
 }

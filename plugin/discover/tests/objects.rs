@@ -1,12 +1,11 @@
-//! What slurmd's filters drop is found by the second look, and nests as hwloc has it: facts on
-//! hand-made machines, laws on random ones and on every file of `tests/topologies` and of the
-//! folder that `BERTH_TOPOLOGIES` names.
+//! What slurmd's filters drop is found by the second look, and nests as hwloc has it: laws on random machines, and
+//! on every file of `tests/topologies` and of the folder that `BERTH_TOPOLOGIES` names.
 
 mod common;
 
 use std::path::{Path, PathBuf};
 
-use berth_discover::{Discovered, Source, discover, probe_devices};
+use berth_discover::{Discovered, Source, discover};
 use berth_host::{MachineFile, Proof, machine_file};
 use berth_placement::*;
 use proptest::prelude::*;
@@ -23,109 +22,6 @@ const TREE: [ObjectKind; 6] = [
 
 fn found(text: &str) -> Discovered {
     discover(&Source::parse(text).unwrap()).unwrap_or_else(|why| panic!("{text}: {why}"))
-}
-
-fn texts(machine: &Machine, kind: ObjectKind) -> Vec<String> {
-    machine
-        .objects(kind)
-        .iter()
-        .map(CpuSet::to_string)
-        .collect()
-}
-
-fn hybrid() -> Machine {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xml/hybrid-gpu.xml");
-    found(file).machine
-}
-
-#[test]
-fn every_level_of_a_machine_is_found() {
-    let machine = found("pack:2 die:2 l3:2 l2:2 l1:2 core:1 pu:2").machine;
-    for (kind, count, first) in [
-        (ObjectKind::Package, 2, "0-31"),
-        (ObjectKind::Die, 4, "0-15"),
-        (ObjectKind::Numa, 1, "0-63"),
-        (ObjectKind::L3, 8, "0-7"),
-        (ObjectKind::L2, 16, "0-3"),
-        (ObjectKind::L1, 32, "0-1"),
-        (ObjectKind::Core, 32, "0-1"),
-        (ObjectKind::Pu, 64, "0"),
-    ] {
-        let objects = texts(&machine, kind);
-        assert_eq!((objects.len(), &*objects[0]), (count, first), "{kind:?}");
-    }
-}
-
-/// The first L2 cache has CPUs 0 and 2. slurmd leaves L2 caches out and then counts cores by
-/// number; the whole topology has the cores of one cache side by side.
-#[test]
-fn slurmds_order_and_that_of_the_whole_topology_are_both_kept() {
-    let machine = found("pack:1 l2:2 core:2 pu:1(indexes=0,2,1,3)").machine;
-    let slurmds: Vec<_> = (0..4)
-        .map(|core| machine.pus_of(CoreIdx(core))[0].0)
-        .collect();
-    assert_eq!(slurmds, [0, 1, 2, 3]);
-    assert_eq!(texts(&machine, ObjectKind::L2), ["0,2", "1,3"]);
-    assert_eq!(texts(&machine, ObjectKind::Core), ["0", "2", "1", "3"]);
-    assert_eq!(texts(&machine, ObjectKind::Pu), ["0", "2", "1", "3"]);
-}
-
-#[test]
-fn kinds_of_cores_and_devices_come_from_the_file() {
-    let machine = hybrid();
-    assert_eq!(texts(&machine, ObjectKind::L2), ["0-1", "2-3", "4-7"]);
-    let kinds: Vec<_> = machine
-        .kinds()
-        .iter()
-        .map(|kind| {
-            (
-                kind.cpus.to_string(),
-                kind.rank,
-                kind.info("CoreType").unwrap(),
-            )
-        })
-        .collect();
-    let slow = ("4-7".to_string(), Some(0), "IntelAtom");
-    assert_eq!(kinds, [slow, ("0-3".into(), Some(1), "IntelCore")]);
-    assert_eq!(machine.kind_of(CpuId(3)), Some(1));
-    let devices: Vec<_> = machine
-        .devices()
-        .iter()
-        .map(|device| {
-            let address = device.pci.map(|pci| pci.address.to_string());
-            (
-                device.kind.name(),
-                address.unwrap_or_default(),
-                device.names.join(" "),
-            )
-        })
-        .collect();
-    let device = |kind, address: &str, names: &str| (kind, address.into(), names.into());
-    assert_eq!(
-        devices,
-        [
-            device("other", "0000:05:00.0", "card0"),
-            device("network", "0000:06:00.0", "ib0 mlx5_0"),
-            device("gpu", "0000:17:00.0", "card1 renderD128"),
-            device("storage", "", "sda"),
-        ]
-    );
-    let gpu = &machine.devices()[2];
-    assert_eq!(
-        (gpu.cpus.to_string(), gpu.numa_node),
-        ("0-7".into(), Some(NumaId(0)))
-    );
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xml/hybrid-gpu.xml");
-    let probed = probe_devices(&Source::parse(file).unwrap(), false).unwrap();
-    assert_eq!(probed, machine.devices());
-}
-
-/// Devices of this host are left to a process of their own.
-#[test]
-fn this_hosts_devices_are_not_probed_in_passing() {
-    let live = discover(&Source::Live).unwrap();
-    assert!(live.machine.devices().is_empty() || !live.unprobed);
-    assert!(!found("pack:1 core:2 pu:1").unprobed);
 }
 
 fn is_laminar(one: &CpuSet, other: &CpuSet) -> bool {

@@ -2,147 +2,142 @@
 //! The files in `xml/` are hand-made, one oddity each.
 //! Numbers in the tables were checked against lstopo.
 
+#[path = "common/facts.rs"]
+mod facts;
+
 use std::path::Path;
 
-use berth_discover::{DiscoverError, Discovered, Source, discover};
+use berth_discover::{DiscoverError, Discovered, Source, discover, probe_devices};
 use berth_placement::sets::ids::CoreIdx;
-use berth_placement::{MachineError, SocketKind};
+use berth_placement::{CpuSet, Device, Machine, MachineError, Node, ObjectKind, Rules, SocketKind};
 
-fn found(text: &str) -> Discovered {
-    discover(&Source::parse(text).unwrap()).unwrap()
-}
-
-fn xml(name: &str) -> Discovered {
+/// A file of the folder, or else a synthetic text.
+fn source(text: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xml");
-    found(path.join(name).to_str().unwrap())
+    match text.ends_with(".xml") {
+        true => Source::XmlFile(path.join(text)),
+        false => Source::parse(text).unwrap(),
+    }
 }
 
-/// `S0,4 1|…`: OS numbers by package and core, in topology order.
-fn cpus_by_core(found: &Discovered) -> String {
-    let machine = &found.machine;
-    let core_text = |core: &CoreIdx| {
-        let pus = machine.pus_of(*core).iter();
-        pus.map(ToString::to_string).collect::<Vec<_>>().join(",")
-    };
+fn joined<T: ToString>(parts: impl IntoIterator<Item = T>, between: &str) -> String {
+    let parts: Vec<_> = parts.into_iter().map(|part| part.to_string()).collect();
+    parts.join(between)
+}
+
+/// The CPUs of the objects of a kind.
+fn objects(machine: &Machine, name: &str) -> Vec<CpuSet> {
+    let kinds = ObjectKind::ALL.into_iter();
+    let mut kinds = kinds.filter(|kind| format!("{kind:?}") == name);
+    let kind = kinds.next().unwrap_or_else(|| panic!("{name}: no part"));
+    machine.objects(kind)
+}
+
+/// OS numbers by package and core, in topology order: `0,4 1 | 2`.
+fn cores(machine: &Machine) -> String {
+    let core = |core: &CoreIdx| joined(machine.pus_of(*core), ",");
     let sockets = machine.sockets(SocketKind::Package);
-    let texts = sockets
-        .iter()
-        .map(|cores| cores.iter().map(core_text).collect::<Vec<_>>().join(" "));
-    texts.collect::<Vec<_>>().join(" | ")
+    joined(
+        sockets
+            .iter()
+            .map(|cores| joined(cores.iter().map(core), " ")),
+        " | ",
+    )
 }
 
-fn numa(found: &Discovered) -> String {
-    let nodes = found.machine.parts().numa_nodes.iter();
-    let texts = nodes.map(|node| format!("{}={}", node.id, node.cpus));
-    texts.collect::<Vec<_>>().join(" ")
+fn device(device: &Device) -> String {
+    let address = device.pci.map(|pci| pci.address.to_string());
+    let address = address.unwrap_or("-".into());
+    let node = device.numa_node.map(|node| format!(", NUMA node {node}"));
+    let (names, node) = (device.names.join(" "), node.unwrap_or_default());
+    format!(
+        "{} {address} {names} at {}{node}",
+        device.kind.name(),
+        device.cpus
+    )
 }
 
-#[test]
-fn synthetic_strings() {
-    for (text, string, numa_text, l3_count) in [
-        (
-            "pack:2 core:4 pu:2",
-            "SCTTCTTCTTCTTSCTTCTTCTTCTT",
-            "0=0-15",
-            0,
+fn radii(machine: Machine) -> String {
+    let node = Node::of(machine, SocketKind::Package, Rules::default());
+    let here = node.distances();
+    let row = |one| joined((0..here.len()).map(|other| here.radius(one, other)), ",");
+    joined((0..here.len()).map(row), " ")
+}
+
+/// A part of what is found.
+fn part(found: Discovered, name: &str) -> String {
+    let (machine, sockets) = (&found.machine, &found.sockets);
+    match name {
+        "letters" => machine.topology_string(SocketKind::Package),
+        "cores" => cores(machine),
+        "cpus" => machine.cpus().to_string(),
+        "allowed" => machine.allowed().to_string(),
+        "numa" => {
+            let nodes = machine.parts().numa_nodes.iter();
+            joined(nodes.map(|node| format!("{}={}", node.id, node.cpus)), " ")
+        }
+        "domains" => machine.memory_domains().len().to_string(),
+        "distances" => {
+            let rows = machine.parts().numa_distances.iter();
+            joined(rows.map(|row| joined(row, ",")), " ")
+        }
+        "radii" => radii(found.machine),
+        "sockets" => format!(
+            "{} packages, {} NUMA parents ({}), {} L3 caches",
+            sockets.packages,
+            sockets.numa_parents,
+            sockets.numa_parent_kind.as_deref().unwrap_or("none"),
+            sockets.l3_caches
         ),
-        ("pu:1", "SC", "0=0", 0),
-        ("core:3 pu:1", "SCCC", "0=0-2", 0),
-        ("pack:2 [numa] core:2 pu:1", "SCCSCC", "0=0-1 1=2-3", 0),
-        ("pack:1 l3:2 core:2 pu:1", "SCCCC", "0=0-3", 2),
-    ] {
-        let found = found(text);
-        let string_found = found.machine.topology_string(SocketKind::Package);
-        assert_eq!(string_found, string, "{text}");
-        assert_eq!(numa(&found), numa_text, "{text}");
-        assert_eq!(found.machine.parts().l3_caches.len(), l3_count, "{text}");
-        assert_eq!(found.machine.allowed(), found.machine.cpus(), "{text}");
-        assert!(!found.this_system, "{text}");
-        assert_eq!(found.source, format!("synthetic \"{text}\""));
+        "kinds" => {
+            let kind = |kind: &berth_placement::CoreKind| {
+                let (rank, name) = (kind.rank.unwrap(), kind.info("CoreType").unwrap());
+                format!("{} of rank {rank}, {name}", kind.cpus)
+            };
+            joined(machine.kinds().iter().map(kind), "; ")
+        }
+        "devices" => joined(machine.devices().iter().map(device), "; "),
+        "source" => match found.this_system {
+            true => found.source,
+            false => format!("{}, another system", found.source),
+        },
+        name => match name.strip_prefix("count ") {
+            Some(name) => {
+                let all = objects(machine, name);
+                let first = all.first().map_or("none".into(), CpuSet::to_string);
+                format!("{}, first {first}", all.len())
+            }
+            None => joined(objects(machine, name), " "),
+        },
     }
 }
 
-#[test]
-fn os_numbers_are_kept_apart_from_topology_order() {
-    let cyclic = found("pack:2 core:2 pu:2(indexes=pack:core)");
-    assert_eq!(cpus_by_core(&cyclic), "0,4 2,6 | 1,5 3,7");
+/// The name of an error and its text.
+fn refused(text: &str) -> String {
+    let why = discover(&Source::Synthetic(text.into())).unwrap_err();
+    let name = format!("{why:?}");
+    let name = name.split(['(', ' ']).next().unwrap_or_default();
+    format!("{name}: {why}")
 }
 
 #[test]
-fn more_cpus_than_any_fixed_mask_holds() {
-    let large = found("pack:5 core:500 pu:2");
-    assert_eq!(large.machine.cpus().count(), 5000);
-    assert_eq!(large.machine.core_count(), 2500);
+fn shapes() {
+    facts::hold(include_str!("shapes.txt"), |text, question| match text {
+        "wrong" => refused(question),
+        text => part(discover(&source(text)).unwrap(), question),
+    });
 }
 
+/// Devices of this host are left to a process of their own.
 #[test]
-fn without_packages_all_is_one_package() {
-    let found = xml("no-package.xml");
-    assert_eq!(cpus_by_core(&found), "0,4 2,6");
-    assert_eq!(found.sockets.packages, 1);
-    assert_eq!(found.machine.cpus().to_string(), "0,2,4,6");
-}
-
-#[test]
-fn without_cores_each_hardware_thread_is_one() {
-    let found = xml("no-core.xml");
-    assert_eq!(cpus_by_core(&found), "0 2 | 1 3");
-    assert_eq!(found.sockets.packages, 2);
-}
-
-#[test]
-fn what_is_outside_every_package_comes_last_as_one_more() {
-    let found = xml("outside-package.xml");
-    assert_eq!(cpus_by_core(&found), "2,3 4,5 | 0,1 6 7");
-}
-
-#[test]
-fn offline_cpus_are_missing_and_disallowed_ones_are_not() {
-    let found = xml("offline-disallowed.xml");
-    assert_eq!(cpus_by_core(&found), "0,4 1,5 2,6");
-    assert_eq!(found.machine.cpus().to_string(), "0-2,4-6");
-    assert_eq!(found.machine.allowed().to_string(), "1-2,5");
-    assert_eq!(numa(&found), "0=0-2,4-6");
-}
-
-#[test]
-fn uneven_packages_with_mixed_threads() {
-    let found = xml("uneven.xml");
-    assert_eq!(cpus_by_core(&found), "0,4 1 | 2,5 3,6 7 8");
-    let l3_caches = &found.machine.parts().l3_caches;
-    let texts: Vec<_> = l3_caches.iter().map(ToString::to_string).collect();
-    assert_eq!(texts, ["0-1,4", "2,5", "3,6-8"]);
-    assert_eq!(found.sockets.l3_caches, 3);
-    assert_eq!(found.sockets.numa_parents, 2);
-    assert_eq!(found.sockets.numa_parent_kind.as_deref(), Some("Package"));
-}
-
-#[test]
-fn memory_without_cpus_of_its_own() {
-    let found = xml("memory-only.xml");
-    assert_eq!(numa(&found), "0=0-1 1=2-3 8=0-1 9=");
-    assert_eq!(found.machine.memory_domains().len(), 2);
-}
-
-#[test]
-fn what_hwloc_refuses_is_told_with_the_three_forms() {
-    for text in [
-        "garbage",
-        "pack:0",
-        "pack:2 core",
-        "pack:-1",
-        "pu:2 core:3",
-        "(",
-    ] {
-        let why = discover(&Source::Synthetic(text.into())).unwrap_err();
-        assert!(
-            matches!(why, DiscoverError::BadSynthetic(_)),
-            "{text}: {why}"
-        );
-        assert!(why.to_string().contains("\"live\""), "{why}");
-    }
-    let huge = discover(&Source::Synthetic("pack:65536 core:65536 pu:4".into()));
-    assert!(matches!(huge, Err(DiscoverError::TooManyCpus(_))));
+fn devices_are_probed_by_themselves() {
+    let file = source("hybrid-gpu.xml");
+    let machine = discover(&file).unwrap().machine;
+    assert_eq!(probe_devices(&file, false).unwrap(), machine.devices());
+    let live = discover(&Source::Live).unwrap();
+    assert!(live.machine.devices().is_empty() || !live.unprobed);
+    let synthetic = source("pack:1 core:2 pu:1");
+    assert!(!discover(&synthetic).unwrap().unprobed);
 }
 
 #[test]

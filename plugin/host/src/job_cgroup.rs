@@ -165,128 +165,65 @@ fn limits(job: &Place) -> Limits {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+    use crate::cgroup::fake;
+    use crate::facts_text::hold;
 
-    /// A process at a place of each hierarchy that is named.
-    fn found(own: &str, mounts: &str, taken_for: Option<u32>) -> Option<Confined> {
-        let mounts = Mounts::of(mounts);
-        let place = |name: &str| Place::read(own, &mounts, name).ok();
-        read(|controller| JobPlace::first(place, controller), taken_for)
-    }
-
-    /// A line of mountinfo: cgroups of a kind in a folder.
-    fn mounted(folder: &tempfile::TempDir, kind: &str, options: &str) -> String {
-        let point = folder.path().display();
-        format!("30 20 0:26 / {point} rw - {kind} {kind} {options}\n")
-    }
-
-    #[test]
-    fn places_of_both_versions() {
+    /// A folder's job, its number and the step.
+    fn place(path: &str) -> String {
         let mounts = Mounts::of("30 20 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
-        crate::facts_text::hold(include_str!("job_cgroup.txt"), |_, path| {
-            let place = Place::read(&format!("0::{path}\n"), &mounts, "").unwrap();
-            let found = JobPlace::of(&place);
-            found.map_or("None".into(), |found| {
-                format!("{} {:?} {:?}", found.job, found.number, found.step)
-            })
-        });
+        let place = Place::read(&format!("0::{path}\n"), &mounts, "").unwrap();
+        JobPlace::of(&place).map_or("None".into(), |found| {
+            format!("{} {:?} {:?}", found.job, found.number, found.step)
+        })
     }
 
-    #[test]
-    fn lists_are_read_where_somebody_set_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = folder.path().join("scope/job_7/step_0");
-        fs::create_dir_all(&at).unwrap();
-        let job = at.parent().unwrap();
-        let mounts = mounted(&folder, "cgroup2", "rw");
-        let own = "0::/scope/job_7/step_0/user/task_0\n";
-        let now = || found(own, &mounts, None).unwrap();
-        assert_eq!((now().job, now().job_cpus), (7, None));
-        fs::write(job.join("cpuset.cpus"), "\n").unwrap();
-        fs::write(job.join("cpuset.cpus.effective"), "0-7\n").unwrap();
-        assert_eq!(now().job_cpus, None);
-        fs::write(job.join("cpuset.cpus"), "2-3,9\n").unwrap();
-        fs::write(job.join("cpuset.cpus.effective"), "2-3\n").unwrap();
-        fs::write(at.join("cpuset.cpus"), "3\n").unwrap();
-        let text = |cpus: Option<CpuSet>| cpus.map(|cpus| cpus.to_string());
-        assert_eq!(text(now().job_cpus).as_deref(), Some("2-3"));
-        assert_eq!(text(now().step_cpus).as_deref(), Some("3"));
-        assert_eq!(found("0::/user.slice\n", &mounts, Some(7)), None);
-    }
-
-    #[test]
-    fn a_job_whose_folder_has_no_number_is_the_one_that_it_is_taken_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let job = folder.path().join("slurmstepd.scope/s6XSM80ABJSZ00");
-        fs::create_dir_all(&job).unwrap();
-        fs::write(job.join("cpuset.cpus"), "2-3\n").unwrap();
-        fs::write(job.join("memory.max"), "1048576\n").unwrap();
-        let mounts = mounted(&folder, "cgroup2", "rw");
-        let own = "0::/slurmstepd.scope/s6XSM80ABJSZ00/step_0/user/task_0\n";
-        let job = found(own, &mounts, Some(9)).unwrap();
-        assert_eq!((job.job, job.limits.memory), (9, Some(1 << 20)));
-        assert_eq!(job.job_cpus.unwrap().to_string(), "2-3");
-        assert_eq!(found(own, &mounts, None), None);
-    }
-
-    #[test]
-    fn version_one_confines_where_the_list_is_shorter_than_the_roots() {
-        let folder = tempfile::tempdir().unwrap();
-        let job = folder.path().join("slurm/uid_0/job_7");
-        fs::create_dir_all(&job).unwrap();
-        for path in job
-            .ancestors()
-            .take_while(|path| path.starts_with(folder.path()))
-        {
-            fs::write(path.join("cpuset.cpus"), "0-7\n").unwrap();
-        }
-        let mounts = mounted(&folder, "cgroup", "rw,cpuset");
-        let own = "7:cpuset:/slurm/uid_0/job_7\n0::/user.slice\n";
-        assert_eq!(found(own, &mounts, None).unwrap().job_cpus, None);
-        fs::write(job.join("cpuset.cpus"), "4-7\n").unwrap();
-        let cpus = found(own, &mounts, None).unwrap().job_cpus.unwrap();
-        assert_eq!(cpus.to_string(), "4-7");
-    }
-
-    #[test]
-    fn limits_of_both_versions() {
-        let folder = tempfile::tempdir().unwrap();
-        let job = folder.path().join("scope/job_7");
-        fs::create_dir_all(&job).unwrap();
-        let two = mounted(&folder, "cgroup2", "rw");
-        let one = mounted(&folder, "cgroup", "rw,memory");
-        let of_two = || {
-            found("0::/scope/job_7/step_0\n", &two, None)
-                .unwrap()
-                .limits
+    /// What is known of a process by its places, `v2 for JOB PLACES`, where only that hierarchy is mounted.
+    fn confined(files: &str, question: &str) -> String {
+        let folder = fake::folder(files);
+        let (kind, rest) = question.split_once(' ').unwrap();
+        let (taken_for, own) = match rest.strip_prefix("for ") {
+            Some(rest) => rest.split_once(' ').unwrap(),
+            None => ("", rest),
         };
-        let of_one = || {
-            let own = "9:memory:/scope/job_7/step_0\n7:cpuset:/scope/job_7\n";
-            found(own, &one, None).unwrap().limits
+        let (kind, options) = match kind {
+            "v2" => ("cgroup2", "rw".into()),
+            controller => ("cgroup", format!("rw,{controller}")),
         };
-        let limits = |memory, swap| Limits { memory, swap };
-        for (name, text) in [
-            ("memory.max", "max"),
-            ("memory.limit_in_bytes", "9223372036854771712"),
-            ("memory.memsw.limit_in_bytes", "9223372036854771712"),
-        ] {
-            fs::write(job.join(name), format!("{text}\n")).unwrap();
-        }
-        assert_eq!(
-            (of_two(), of_one()),
-            (limits(None, None), limits(None, None))
+        let point = folder.path().display();
+        let mounts = format!("30 20 0:26 / {point} rw - {kind} {kind} {options}\n");
+        let mounts = Mounts::of(&mounts);
+        let own = format!("{own}\n");
+        let place = |name: &str| Place::read(&own, &mounts, name).ok();
+        let found = read(
+            |controller| JobPlace::first(place, controller),
+            taken_for.parse().ok(),
         );
-        for (name, bytes) in [
-            ("memory.max", 200 << 20),
-            ("memory.swap.max", 0),
-            ("memory.limit_in_bytes", 300 << 20),
-            ("memory.memsw.limit_in_bytes", 310 << 20),
-        ] {
-            fs::write(job.join(name), format!("{bytes}\n")).unwrap();
-        }
-        assert_eq!(of_two(), limits(Some(200 << 20), Some(0)));
-        assert_eq!(of_one(), limits(Some(300 << 20), Some(10 << 20)));
+        let Some(found) = found else {
+            return "none".into();
+        };
+        let cpus = |cpus: Option<CpuSet>| cpus.map(|cpus| cpus.to_string());
+        let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
+        let known = [
+            ("CPUs", cpus(found.job_cpus)),
+            ("step", cpus(found.step_cpus)),
+            ("memory", bytes(found.limits.memory)),
+            ("swap", bytes(found.limits.swap)),
+        ];
+        let known = known
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!(", {name} {}", value?)));
+        format!("job {}{}", found.job, known.collect::<String>())
+    }
+
+    #[test]
+    fn facts() {
+        hold(
+            include_str!("job_cgroup.txt"),
+            |files, question| match files {
+                "folders" => place(question),
+                files => confined(files, question),
+            },
+        );
     }
 }

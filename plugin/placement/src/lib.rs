@@ -13,6 +13,9 @@
 
 pub mod answer;
 pub mod controller;
+#[cfg(test)]
+#[path = "../../discover/tests/common/facts.rs"]
+mod facts_text;
 pub mod owned;
 pub mod plan;
 pub mod pools;
@@ -20,6 +23,8 @@ pub mod request;
 pub mod sets;
 pub mod strategy;
 pub mod topology;
+#[cfg(test)]
+mod words_tests;
 
 pub use answer::cores::Chosen;
 pub use answer::cpuset::{ChosenSet, CpusetNote, CpusetRefusal, Rejected, SetFrom, SetMemory};

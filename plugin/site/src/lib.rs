@@ -15,6 +15,9 @@
 
 pub mod announcement;
 pub mod cpusets;
+#[cfg(test)]
+#[path = "../../discover/tests/common/facts.rs"]
+mod facts_text;
 pub mod pools;
 pub mod read_settings;
 #[cfg(test)]

@@ -16,9 +16,6 @@ use super::*;
 use crate::step::handover::Member;
 use crate::step::{CpuBindWords, CpusetWish, GpuGrant};
 
-#[path = "../../discover/tests/common/mod.rs"]
-mod common;
-
 fn json(handover: &Handover) -> String {
     serde_json::to_string(handover).unwrap()
 }
@@ -192,7 +189,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(common::config(1000))]
+    #![proptest_config(crate::random::config(1000))]
 
     #[test]
     fn it_reads_as_it_was_written(handover in handovers()) {

@@ -13,8 +13,9 @@ use berth_placement::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use self::making::{config, job, machine};
+use self::making::{job, machine};
 use super::*;
+use crate::random::config;
 use crate::step::CpusetWish;
 
 const NODE: &str = "n1";
@@ -111,7 +112,9 @@ impl Site {
     }
 
     fn job(&mut self, (text, bits): &(String, u32)) -> Option<Job> {
-        let own = CpuSet::from_words([u64::from(*bits)]).intersection(&self.all());
+        let all = self.all();
+        let own = all.iter().zip(0..32).filter(|(_, at)| bits >> at & 1 == 1);
+        let own: CpuSet = own.map(|(cpu, _)| cpu).collect();
         let request: CpusetRequest = text.parse().unwrap();
         let CpusetRequest::Dynamic(requested) = request.clone() else {
             panic!("{text}");

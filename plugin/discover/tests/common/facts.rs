@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `# TEXT` | a comment |
 //! | `use WORDS` | what the questions below are about |
-//! | `QUESTION => ANSWER` | a fact; it may go on in lines that begin with blanks |
+//! | `QUESTION => ANSWER` | a fact |
+//!
+//! Each may go on in lines that begin with blanks.
 //!
 //! A question may stand in quotes. In it `\n`, `\r`, `\t` and `\e` stand for the characters of these names, and `…` in an
 //! answer for any text.
@@ -12,14 +14,14 @@
 #[path = "pattern.rs"]
 mod pattern;
 
-use pattern::is_like;
+pub use pattern::is_like;
 
 /// Answers each question, with the words of the last `use` before it, and fails with all answers that are others.
 #[track_caller]
 pub fn hold(text: &str, answer: impl Fn(&str, &str) -> String) {
     let mut wrong = String::new();
     let mut facts = 0;
-    let mut context = "";
+    let mut context = String::new();
     let mut lines = text.lines().zip(1..).peekable();
     while let Some((line, number)) = lines.next() {
         let mut fact = line.to_owned();
@@ -29,14 +31,14 @@ pub fn hold(text: &str, answer: impl Fn(&str, &str) -> String) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if let Some(words) = line.strip_prefix("use ") {
-            context = words;
+        if let Some(words) = fact.strip_prefix("use ") {
+            context = words.to_owned();
             continue;
         }
         facts += 1;
         let (question, expected) = fact.split_once("=>").unwrap_or((&fact, "a line with =>"));
         let (question, expected) = (question.trim(), expected.trim());
-        let found = answer(context, &plain(question));
+        let found = answer(&context, &plain(question));
         if !is_like(found.trim_end(), expected) {
             wrong += &format!(
                 "line {number}, {context}: {question}\n  expected {expected}\n  found    {found}\n"

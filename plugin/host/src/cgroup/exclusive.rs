@@ -71,74 +71,29 @@ fn innermost(top: &Folder, own: &[String]) -> Option<CpuSet> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::fake::write as put;
+    use super::super::fake;
     use super::*;
-
-    fn top(point: &Path, version: Version) -> Folder {
-        let place = Place {
-            version,
-            ..Place::made_up(point)
-        };
-        place.open().unwrap()
-    }
-
-    fn folders(own: &[&str]) -> Vec<String> {
-        own.iter().map(ToString::to_string).collect()
-    }
-
-    fn set(list: &str) -> CpuSet {
-        CpuSet::from_list(list).unwrap()
-    }
+    use crate::facts_text::hold;
 
     #[test]
-    fn exclusive_cgroups_of_others_count() {
-        let dir = tempfile::tempdir().unwrap();
-        let sets = [
-            ("database", "1", "4-5"),
-            ("shared", "0", "6"),
-            ("slurm_n1", "1", "0-3"),
-            ("system", "1", "8-9"),
-        ];
-        for (name, exclusive, cpus) in sets {
-            put(
-                dir.path(),
-                &format!("{name}/cpuset.cpu_exclusive"),
-                exclusive,
-            );
-            put(dir.path(), &format!("{name}/cpuset.cpus"), cpus);
-        }
-        let own = folders(&["system", "slurmd"]);
-        assert_eq!(exclusive(&top(dir.path(), Version::V1), &own), set("4-5"));
-    }
-
-    #[test]
-    fn partitions_of_others_count() {
-        let dir = tempfile::tempdir().unwrap();
-        put(dir.path(), "cpuset.cpus.effective", "0-3,8-15\n");
-        let (top, own) = (
-            top(dir.path(), Version::V2),
-            folders(&["system.slice", "slurmd.service"]),
-        );
-        assert_eq!(missing_at_top(&top, &own, &set("0-15")), set("4-7"));
-        // slurmd's own slice is a partition too; the service has no file of its own.
-        put(dir.path(), "system.slice/cpuset.cpus.effective", "6-7\n");
-        assert_eq!(missing_at_top(&top, &own, &set("0-15")), set("4-5"));
-        // A container's top is limited, and nothing is held.
-        put(dir.path(), "cgroup.type", "domain\n");
-        assert_eq!(missing_at_top(&top, &own, &set("0-15")), CpuSet::new());
-    }
-
-    #[test]
-    fn nothing_is_held_where_nothing_can_be_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let own = folders(&["system.slice"]);
-        assert_eq!(
-            exclusive(&top(dir.path(), Version::V1), &own),
-            CpuSet::new()
-        );
-        let unified = top(dir.path(), Version::V2);
-        assert_eq!(missing_at_top(&unified, &own, &set("0-3")), CpuSet::new());
+    fn facts() {
+        hold(include_str!("exclusive.txt"), |files, question| {
+            let dir = fake::folder(files);
+            let mut words = question.split(' ');
+            let all = words.next().unwrap();
+            let own: Vec<_> = words.map(ToString::to_string).collect();
+            let top = |version| {
+                let place = Place {
+                    version,
+                    ..Place::made_up(dir.path())
+                };
+                place.open().unwrap()
+            };
+            let found = match all {
+                "v1" => exclusive(&top(Version::V1), &own),
+                _ => missing_at_top(&top(Version::V2), &own, &CpuSet::from_list(all).unwrap()),
+            };
+            found.to_string()
+        });
     }
 }

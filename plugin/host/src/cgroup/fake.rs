@@ -34,6 +34,18 @@ pub(super) fn program_named(dir: &Path, name: &str, uid: u32) -> Child {
     started.unwrap()
 }
 
+/// A folder with files `PATH TEXT; …`, and ` / ` between the lines of a text; `nothing` is an empty folder.
+pub(crate) fn folder(files: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for file in files.split("; ").filter(|file| *file != "nothing") {
+        match file.split_once(' ') {
+            Some((path, text)) => write(dir.path(), path, &(text.replace(" / ", "\n") + "\n")),
+            None => write(dir.path(), file, ""),
+        }
+    }
+    dir
+}
+
 /// The place of such a folder.
 pub(super) fn place(dir: &Path) -> Place {
     Place::made_up(dir)

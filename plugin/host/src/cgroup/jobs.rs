@@ -145,93 +145,34 @@ pub(super) fn populated(scope: &Folder) -> impl Iterator<Item = Folder> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::fake::write as file;
+    use super::super::fake;
     use super::*;
+    use crate::facts_text::hold;
 
-    fn jobs(dir: &Path, version: Version, left: usize) -> String {
-        let place = Place {
-            version,
-            ..Place::made_up(dir)
-        };
-        let folder = place.open().unwrap();
-        Walk { left }.jobs(&folder, version).to_string()
-    }
-
-    /// Five jobs below a scope.
-    fn five_jobs(dir: &Path) -> Place {
-        for (job, cpus, leaves) in [
-            ("job_1", "0-1\n", &["populated 1\nfrozen 0\n"][..]),
-            (
-                "job_2",
-                "2\n",
-                &["populated 1\nfrozen 1\n", "populated 0\nfrozen 0\n"],
-            ),
-            (
-                "job_3",
-                "3\n",
-                &["populated 1\nfrozen 1\n", "populated 1\nfrozen 0\n"],
-            ),
-            ("job_4", "4\n", &["populated 0\nfrozen 0\n"]),
-            ("job_5", "5\n", &["populated 1\nfrozen 0\n"]),
-        ] {
-            file(dir, &format!("{job}/cgroup.events"), "populated 1\n");
-            file(dir, &format!("{job}/cpuset.cpus"), cpus);
-            for (at, events) in leaves.iter().enumerate() {
-                let path = format!("{job}/step_{at}/user/task_0/cgroup.events");
-                file(dir, &path, events);
+    #[test]
+    fn facts() {
+        hold(include_str!("jobs.txt"), |files, question| {
+            let dir = fake::folder(files);
+            let words: Vec<_> = question.split(' ').collect();
+            let version = match words[1] {
+                "v1" => Version::V1,
+                _ => Version::V2,
+            };
+            let place = Place {
+                version,
+                ..Place::made_up(dir.path())
+            };
+            let folder = place.open().unwrap();
+            let left = words.get(2).map_or(MOST, |left| left.parse().unwrap());
+            let mut walk = Walk { left };
+            if words[0] == "jobs" {
+                return walk.jobs(&folder, version).to_string();
             }
-        }
-        Place::made_up(dir)
-    }
-
-    #[test]
-    fn frozen_jobs_do_not_run() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = five_jobs(dir.path());
-        let folder = place.open().unwrap();
-        let running = Walk { left: MOST }.running(&folder, "job_5");
-        let text = |job: &Running| format!("{} {}", job.name, job.cpus);
-        let mut found: Vec<_> = running.iter().map(text).collect();
-        found.sort();
-        assert_eq!(found, ["job_1 0-1", "job_3 3", "job_4 4"]);
-    }
-
-    #[test]
-    fn jobs_of_the_unified_hierarchy() {
-        let dir = tempfile::tempdir().unwrap();
-        for (job, cpus, populated) in [
-            ("job_1", "0-1\n", "populated 1\nfrozen 0\n"),
-            ("s6XSM80ABJSZ00", "4\n", "frozen 1\npopulated 1\n"),
-            ("job_3", "5\n", "populated 0\nfrozen 0\n"),
-            ("job_4", "\n", "populated 1\n"),
-            ("slurmd", "6\n", "populated 1\n"),
-            ("system", "7\n", "populated 1\n"),
-        ] {
-            file(dir.path(), &format!("{job}/cpuset.cpus"), cpus);
-            file(dir.path(), &format!("{job}/cgroup.events"), populated);
-        }
-        assert_eq!(jobs(dir.path(), Version::V2, MOST), "0-1,4");
-        assert_eq!(jobs(dir.path(), Version::V2, 0), "");
-    }
-
-    #[test]
-    fn jobs_of_v1() {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in [
-            ("uid_7/job_1/cpuset.cpus", "0-1\n"),
-            ("uid_7/job_1/step_0/cgroup.procs", ""),
-            ("uid_7/job_1/step_0/task_0/cgroup.procs", "41\n"),
-            ("uid_8/job_2/cpuset.cpus", "3\n"),
-            ("uid_8/job_2/step_0/cgroup.procs", "42\n"),
-            ("uid_8/job_3/cpuset.cpus", "4\n"),
-            ("uid_8/job_3/step_0/cgroup.procs", "\n"),
-            ("system/job_4/cpuset.cpus", "5\n"),
-            ("system/job_4/cgroup.procs", "43\n"),
-        ] {
-            file(dir.path(), path, text);
-        }
-        assert_eq!(jobs(dir.path(), Version::V1, MOST), "0-1,3");
+            let running = walk.running(&folder, words[1]);
+            let text = |job: &Running| format!("{} {}", job.name, job.cpus);
+            let mut found: Vec<_> = running.iter().map(text).collect();
+            found.sort();
+            found.join("; ")
+        });
     }
 }

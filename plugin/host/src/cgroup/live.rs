@@ -114,96 +114,34 @@ fn usage(text: &str) -> Option<u64> {
 mod tests {
     use super::super::fake;
     use super::*;
-    use std::path::Path;
+    use crate::facts_text::hold;
 
-    fn job(dir: &Path, name: &str, populated: u8, pressure: &str) {
-        let events = format!("populated {populated}\nfrozen 0\n");
-        fake::write(&dir.join(name), "cgroup.events", &events);
-        fake::write(&dir.join(name), "cpu.pressure", pressure);
-    }
-
-    fn waiting(dir: &Path) -> Waiting {
+    /// The jobs below a scope that wait, but for job 1, which is in a pool.
+    fn waiting(scope: &Folder) -> String {
         let mut all = Waiting::default();
-        all.add(&fake::open(dir), &BTreeSet::from(["job_1".to_owned()]));
-        all
+        all.add(scope, &BTreeSet::from(["job_1".to_owned()]));
+        let most = all.most.map_or("unknown".into(), |most| most.to_string());
+        format!("{} jobs, {most}", all.jobs)
+    }
+
+    fn known(found: Option<u64>) -> String {
+        found.map_or("unknown".into(), |found| found.to_string())
     }
 
     #[test]
-    fn the_job_outside_of_pools_that_waits_most_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(waiting(dir.path()), Waiting::default());
-        let line = |full: &str| {
-            format!("some avg10=99.50 avg60=0.00 total=9\nfull avg10={full} avg60=0.00 total=9\n")
-        };
-        for (name, populated, full) in [
-            ("job_1", 1, "99.00"),
-            ("job_2", 1, "12.25"),
-            ("s6XSM80ABJSZ00", 1, "96.50"),
-            ("job_4", 0, "98.00"),
-            ("slurmd", 1, "98.00"),
-        ] {
-            job(dir.path(), name, populated, &line(full));
-        }
-        let most = Some(96.5);
-        assert_eq!(waiting(dir.path()), Waiting { jobs: 2, most });
-        // One for which the kernel has no answer leaves the others'.
-        job(
-            dir.path(),
-            "job_5",
-            1,
-            "some avg10=1.00 avg60=0.00 total=9\n",
-        );
-        assert_eq!(waiting(dir.path()), Waiting { jobs: 3, most });
-    }
-
-    #[test]
-    fn a_kernel_that_does_not_count_is_unknown() {
-        let dir = tempfile::tempdir().unwrap();
-        for text in [
-            "",
-            "full avg10=x",
-            "full avg10=101.00",
-            "full",
-            "some avg10=7.00\n",
-        ] {
-            job(dir.path(), "job_2", 1, text);
-            let unknown = Waiting {
-                jobs: 1,
-                most: None,
-            };
-            assert_eq!(waiting(dir.path()), unknown, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_kernels_lines() {
-        let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\n\
-                    full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
-        let total = |text, line| pressure::<u64>(text, line, "total=");
-        assert_eq!(total(text, "some "), Some(4711));
-        assert_eq!(total(text, "full "), Some(7));
-        assert_eq!(total("full avg10=0.00 total=7\n", "some "), None);
-        assert_eq!(total("", "full "), None);
-        let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
-        assert_eq!(usage(text), Some(75_022_443));
-        assert_eq!(usage("nr_periods 0\n"), None);
-    }
-    #[test]
-    fn a_kernel_that_does_not_count_gives_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let cgroup = fake::open(dir.path());
-        assert_eq!(some_pressure(&cgroup), None);
-        assert!(cpu_time(&cgroup).is_err());
-        let put = |file: &str, text: &str| fake::write(dir.path(), file, text);
-        put("cpu.pressure", "some avg10=0.00 total=4711\n");
-        put("cpu.stat", "usage_usec 99\n");
-        assert_eq!(
-            (some_pressure(&cgroup), full_pressure(&cgroup)),
-            (Some(4711), None)
-        );
-        assert_eq!(cpu_time(&cgroup).unwrap(), 99);
-        put("cpu.stat", "nr_periods 0\n");
-        let why = cpu_time(&cgroup).unwrap_err().to_string();
-        assert!(why.ends_with("/cpu.stat has no usage_usec"), "{why}");
+    fn facts() {
+        hold(include_str!("live.txt"), |files, question| {
+            let dir = fake::folder(files);
+            let cgroup = fake::open(dir.path());
+            match question {
+                "waiting" => waiting(&cgroup),
+                "some" => known(some_pressure(&cgroup)),
+                "full" => known(full_pressure(&cgroup)),
+                _ => match cpu_time(&cgroup) {
+                    Ok(time) => time.to_string(),
+                    Err(why) => why.to_string(),
+                },
+            }
+        });
     }
 }

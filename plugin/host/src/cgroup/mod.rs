@@ -10,7 +10,7 @@ mod child;
 mod cleanup;
 mod exclusive;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 mod folder;
 pub mod freezer;
 mod job;

@@ -80,68 +80,24 @@ fn lists_process(folder: &Path, depth: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cgroup::fake;
+    use crate::facts_text::hold;
 
     #[test]
-    fn the_folder_of_a_step() {
-        for (path, expected) in [
-            (
-                "/sys/fs/cgroup/a/job_7/step_0/slurm",
-                Some("/sys/fs/cgroup/a/job_7/step_0"),
-            ),
-            (
-                "/f/slurm_n1/uid_0/job_7/step_batch",
-                Some("/f/slurm_n1/uid_0/job_7/step_batch"),
-            ),
-            ("/sys/fs/cgroup/system.slice/slurmd.service", None),
-        ] {
-            assert_eq!(
-                step_of(Path::new(path)),
-                expected.map(PathBuf::from),
-                "{path}"
-            );
-        }
+    fn facts() {
+        hold(include_str!("step_cgroup.txt"), |files, question| {
+            if files == "folders" {
+                let step = step_of(Path::new(question));
+                return step.map_or("none".into(), |step| step.display().to_string());
+            }
+            let dir = fake::folder(files);
+            let step = dir.path().join("step_0");
+            match question {
+                "frozen" => is_frozen(&step),
+                _ => has_processes(&step),
+            }
+            .to_string()
+        });
         assert!(!has_processes(Path::new("/nonexistent/step_0")));
-    }
-
-    /// What its user freezes below, or berth, is no suspension; and a stop of his own makes no room where nothing can be
-    /// read.
-    #[test]
-    fn only_the_folder_that_slurm_freezes_counts() {
-        let dir = tempfile::tempdir().unwrap();
-        let user = dir.path().join("step_0/user");
-        fs::create_dir_all(user.join("task_0")).unwrap();
-        let step = dir.path().join("step_0");
-        assert!(!is_frozen(&step));
-        fs::write(user.join("task_0/cgroup.events"), "populated 1\nfrozen 1\n").unwrap();
-        for (events, expected) in [("frozen 0", false), ("frozen 1", true), ("\u{fffd}", false)] {
-            fs::write(
-                user.join("cgroup.events"),
-                format!("populated 1\n{events}\n"),
-            )
-            .unwrap();
-            assert_eq!(is_frozen(&step), expected, "{events}");
-        }
-    }
-
-    /// As the kernel lays them out: version 2 counts, version 1 lists.
-    #[test]
-    fn a_step_with_a_task_lives() {
-        let dir = tempfile::tempdir().unwrap();
-        let step = dir.path().join("step_0");
-        let write = |file: &str, text: &str| {
-            let path = step.join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write("cgroup.events", "populated 1\nfrozen 0\n");
-        assert!(has_processes(&step));
-        write("cgroup.events", "populated 0\nfrozen 0\n");
-        assert!(!has_processes(&step));
-        fs::remove_file(step.join("cgroup.events")).unwrap();
-        write("cgroup.procs", "");
-        write("task_0/cgroup.procs", "");
-        assert!(!has_processes(&step));
-        write("task_0/cgroup.procs", "41\n");
-        assert!(has_processes(&step));
     }
 }

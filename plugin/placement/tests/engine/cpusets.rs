@@ -4,15 +4,13 @@ use berth_placement::request::cpuset::Attribute;
 use berth_placement::strategy::cpuset::{Resume, Resumed, most_of_radius, moved};
 use berth_placement::{CpuId, CpuSet, Node};
 
+use crate::facts::lines::hold;
 use crate::harness::ask::{Ask, dynamic};
 use crate::harness::machine_text::{host, list};
 use crate::texts::planned;
 
 /// LSF's page: a host with 2 nodes of 2 CPUs each.
 const HOST: &str = "0 1 | 2 3; distances 10,20 20,10";
-
-/// Four NUMA nodes of two cores with two threads, in a ring: neighbours 16, opposite 22.
-const RING: &str = "0,8 1,9 | 2,10 3,11 | 4,12 5,13 | 6,14 7,15; distances 10,16,22,16 16,10,16,22 22,16,10,16 16,22,16,10";
 
 const ORIG: &str = "RESUME_OPTION=ORIG_CPUS";
 const ANY: &str = "CPUSET[]";
@@ -46,20 +44,34 @@ fn resumed(node: &Node, requested: &str, (original, own): (&str, &str), free: &s
     }
 }
 
-/// "If the job originally had a cpuset containing cpu 1": the eligible CPUs.
+/// The CPUs that are eligible for the job that had CPU 1.
+fn eligible(node: &Node, requested: &str) -> String {
+    let resume = Resume {
+        requested: &dynamic(requested),
+        original: &list("1"),
+        own: &list("0-3"),
+        free: &CpuSet::new(),
+    };
+    resume.eligible(node, resume.farthest(node)).to_string()
+}
+
 #[test]
-fn the_document_s_table() {
-    for (requested, eligible) in [(ORIG, "0-1"), (ANY, "0-3")] {
-        let resume = Resume {
-            requested: &dynamic(requested),
-            original: &list("1"),
-            own: &list("0-3"),
-            free: &CpuSet::new(),
-        };
-        let node = node(HOST);
-        let found = resume.eligible(&node, resume.farthest(&node));
-        assert_eq!(found, list(eligible), "{requested}");
-    }
+fn facts() {
+    hold(include_str!("cpusets.txt"), |line, question| {
+        let node = node(line);
+        let (word, rest) = question.split_once(' ').unwrap();
+        if word == "eligible" {
+            return eligible(&node, rest);
+        }
+        if word == "moved" {
+            let (from, rest) = rest.split_once(" to ").unwrap();
+            let (to, cpus) = rest.split_once(": ").unwrap();
+            return moved(&node, (&list(from), &list(to)), &list(cpus)).to_string();
+        }
+        let (original, rest) = rest.trim_start_matches("had ").split_once(" of ").unwrap();
+        let (own, free) = rest.split_once(", free ").unwrap();
+        resumed(&node, word, (original, own), free)
+    });
 }
 
 /// Every set of free CPUs on that host, for the job that had CPU 1.
@@ -83,56 +95,6 @@ fn the_document_s_host_with_each_set_of_free_cpus() {
         assert_eq!(found, near.unwrap_or("no room"), "ORIG_CPUS, free {free}");
         let found = resumed(&node, ANY, ("1", "0-3"), &free);
         assert_eq!(found, near.unwrap_or(far), "free {free}");
-    }
-}
-
-#[test]
-fn nearer_numa_nodes_come_first() {
-    for (requested, original, own, free, expected) in [
-        (ANY, "0,8", "0-15", "0-15", "same"),
-        (ANY, "0,8", "0-15", "1-7,9-15", "1,9"),
-        // A whole core is better than parts of two.
-        (ANY, "0,8", "0-15", "1,8,2-7,10-15", "1,8"),
-        (ANY, "0,8", "0-15", "4-7,12-15", "6,14"),
-        (ANY, "0,8", "0-15", "4-5,12-13", "4,12"),
-        (ANY, "0,8", "0-3,8-11", "4-7,12-15", "shared"),
-        (ORIG, "0,8", "0-15", "2-7,10-15", "no room"),
-        (ORIG, "0,8", "0-15", "1-7,9-15", "1,9"),
-        // Two original NUMA nodes.
-        (ORIG, "0-3", "0-15", "8-11", "8-11"),
-        (ORIG, "0-1,8-9", "0-15", "2-15", "no room"),
-        (ANY, "0-1,8-9", "0-15", "2-15", "2-3,10-11"),
-        ("MAX_CPU_PER_NODE=1", "0,2", "0-15", "4-15", "8,10"),
-        ("MAX_CPU_PER_NODE=1", "0,2", "0-15", "4-7,12-15", "4,6"),
-        ("MAX_RADIUS=0", "0,8", "0-15", "3,5,7,9", "shared"),
-        ("NODE_EX=Y", "0-1,8-9", "0-15", "1-15", "2-3,10-11"),
-        ("CPU_LIST=0,8", "0,8", "0-15", "1-15", "1,9"),
-    ] {
-        let found = resumed(&node(RING), requested, (original, own), free);
-        assert_eq!(
-            found, expected,
-            "{requested} {original} of {own}, free {free}"
-        );
-    }
-}
-
-#[test]
-fn whole_cores_go_to_whole_cores() {
-    let ring = node(RING);
-    for (from, to, cpus, expected) in [
-        ("0-1,8-9", "0-1,8-9", "8", "8"),
-        ("0-1,8-9", "4-5,12-13", "0,8", "4,12"),
-        ("0-1,8-9", "4-5,12-13", "9", "13"),
-        ("0-1,8-9", "4-5,12-13", "0-1,8-9", "4-5,12-13"),
-        // Core 1 stays, core 0 goes to core 2.
-        ("0-1,8-9", "1-2,9-10", "0", "2"),
-        ("0-1,8-9", "1-2,9-10", "1,9", "1,9"),
-        ("0-1,8", "1,4,12", "0", "4"),
-        ("0,8", "0-1,8-9", "0", "0"),
-        ("0,8", "2-3,10-11", "8", "10"),
-    ] {
-        let found = moved(&ring, (&list(from), &list(to)), &list(cpus));
-        assert_eq!(found, list(expected), "{cpus} of {from} in {to}");
     }
 }
 

@@ -3,6 +3,7 @@
 use berth_placement::sets::limits::MAX_LISTED_DEVICES;
 use berth_placement::{CpuSet, DeviceOrder, DeviceRun, DeviceVariables};
 
+use crate::facts::lines::hold;
 use crate::texts::planned;
 
 /// An order from the vendors of successive GPUs, what holds, and the GPUs of successive tasks.
@@ -31,178 +32,48 @@ fn read(text: &str) -> Option<DeviceOrder> {
     })
 }
 
-/// The variables of each run of tasks as `NAME=VALUE …`, and the notes.
-fn found(order: &str, given: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
-    let order = read(order).unwrap();
+/// The variables of each run of tasks, and the note.
+fn found(text: &str) -> String {
+    let (order, given) = text.split_once(' ').unwrap_or((text, ""));
+    let given: Vec<_> = given
+        .split('|')
+        .filter_map(|word| word.split_once('='))
+        .collect();
     let value = |name: &str| {
         let found = given.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    let found = DeviceVariables::of(&order, value);
+    let found = DeviceVariables::of(&read(order).unwrap(), value);
     let line = |(_, entries): &(u32, Vec<(&str, String)>)| {
         let entries = entries
             .iter()
             .map(|(name, value)| format!("{name}={value}"));
         entries.collect::<Vec<_>>().join(" ")
     };
-    let notes = found.notes.iter().map(ToString::to_string);
-    (found.runs.iter().map(line).collect(), notes.collect())
-}
-
-fn variables(order: &str, given: &[(&str, &str)]) -> Vec<String> {
-    let (variables, notes) = found(order, given);
-    assert!(notes.is_empty(), "{order} {given:?}: {notes:?}");
-    variables
-}
-
-/// Nothing is written, and a note says why.
-fn noted(order: &str, given: &[(&str, &str)], says: &str) {
-    let (variables, notes) = found(order, given);
-    assert!(variables.is_empty(), "{order} {given:?}: {variables:?}");
-    let [note] = notes.as_slice() else {
-        panic!("{order} {given:?}: {notes:?}")
+    let runs: Vec<_> = found.runs.iter().map(line).collect();
+    let runs = match runs.is_empty() {
+        true => "nothing".into(),
+        false => runs.join(" / "),
     };
-    assert!(note.contains(says), "{note}");
-}
-
-#[test]
-fn each_vendor_has_its_own_variable_and_the_tasks_own_devices_come_first() {
-    for (order, expected) in [
-        (
-            "10de*4;0-1*1;2-3*1",
-            &[
-                "CUDA_VISIBLE_DEVICES=0,1,2,3 CUDA_DEVICE_ORDER=PCI_BUS_ID",
-                "CUDA_VISIBLE_DEVICES=2,3,0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID",
-            ][..],
-        ),
-        (
-            "1002*3;1*5;0,2*1",
-            &["ROCR_VISIBLE_DEVICES=1,0,2", "ROCR_VISIBLE_DEVICES=0,2,1"],
-        ),
-        (
-            "8086*2;own;1*1",
-            &[
-                "ZE_AFFINITY_MASK=1 ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE ZE_ENABLE_PCI_ID_DEVICE_ORDER=1",
-            ],
-        ),
-        // The order of this list has no effect.
-        ("8086*2;1*1", &[]),
-        ("1a03*2;0*1;1*1", &[]),
-    ] {
-        assert_eq!(variables(order, &[]), expected, "{order}");
-    }
-    noted("1a03*2;own;0*1", &[], "PCI vendor 1a03");
-}
-
-/// Each vendor's library counts only that vendor's devices.
-#[test]
-fn vendors_side_by_side_count_for_themselves() {
-    assert_eq!(
-        variables("10de*1,1002*2;2*1;0*1", &[]),
-        [
-            "CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID ROCR_VISIBLE_DEVICES=1,0",
-            "CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID ROCR_VISIBLE_DEVICES=0,1",
-        ]
-    );
-    assert_eq!(
-        variables("10de*1,1002*2;own;2*1", &[]),
-        ["CUDA_VISIBLE_DEVICES= CUDA_DEVICE_ORDER=PCI_BUS_ID ROCR_VISIBLE_DEVICES=1"]
-    );
-}
-
-#[test]
-fn slurms_list_keeps_its_entries() {
-    let list = |text| [("SLURM_STEP_GPUS", "4,5"), ("CUDA_VISIBLE_DEVICES", text)];
-    let tasks = |order: &str, text| {
-        let all = variables(order, &list(text));
-        let lists = all
-            .iter()
-            .map(|line| line.split(' ').next().unwrap().to_owned());
-        lists.collect::<Vec<_>>()
-    };
-    let both = "10de*2;granted;0*1;1*1";
-    let name = "CUDA_VISIBLE_DEVICES";
-    assert_eq!(
-        tasks(both, "4,5"),
-        [format!("{name}=4,5"), format!("{name}=5,4")]
-    );
-    assert_eq!(
-        tasks(both, "GPU-8932f937,MIG-GPU-8932f937/1/0"),
-        [
-            format!("{name}=GPU-8932f937,MIG-GPU-8932f937/1/0"),
-            format!("{name}=MIG-GPU-8932f937/1/0,GPU-8932f937")
-        ]
-    );
-    assert_eq!(
-        tasks("10de*2;own;granted;0*1;1*1", "4,5"),
-        [format!("{name}=4"), format!("{name}=5")]
-    );
-    let long = "9,".repeat(100_000);
-    for text in ["4", "4,5,6", "4,4", "4,", "", "4,5 ", "4,5;6", &long] {
-        noted(both, &list(text), "does not name 2 different devices");
+    match &found.notes[..] {
+        [] => runs,
+        [note] => format!("{runs} ! {note}"),
+        notes => format!("{runs}, and {} notes", notes.len()),
     }
 }
 
-/// Slurm gave the step something that is no GPU, or a GPU that it lists nowhere.
 #[test]
-fn numbers_are_not_guessed_where_slurm_gave_the_step_devices() {
-    let granted = "10de*2;granted;0*1";
-    assert!(variables(granted, &[]).is_empty());
-    assert!(variables(granted, &[("CUDA_VISIBLE_DEVICES", "1")]).is_empty());
-    noted(
-        "10de*2;own;granted;0*1",
-        &[],
-        "did not set CUDA_VISIBLE_DEVICES",
+fn variables_of_each_vendor() {
+    hold(include_str!("variables.txt"), |_, order| found(order));
+    let long = format!(
+        "10de*2;granted;0*1;1*1 SLURM_STEP_GPUS=4,5|CUDA_VISIBLE_DEVICES={}",
+        "9,".repeat(100_000)
     );
-}
-
-#[test]
-fn the_users_own_values_stay() {
-    let order = "10de*2;1*1";
-    assert!(variables(order, &[("CUDA_VISIBLE_DEVICES", "0")]).is_empty());
-    assert!(variables(order, &[("CUDA_VISIBLE_DEVICES", "")]).is_empty());
-    noted(
-        "10de*2;own;1*1",
-        &[("CUDA_VISIBLE_DEVICES", "0,1")],
-        "CUDA_VISIBLE_DEVICES is set already",
-    );
-    // The other's variable is another's.
-    assert_eq!(variables(order, &[("ROCR_VISIBLE_DEVICES", "0")]).len(), 1);
-    noted(
-        order,
-        &[("CUDA_DEVICE_ORDER", "FASTEST_FIRST")],
-        "unset CUDA_DEVICE_ORDER or set it to PCI_BUS_ID",
-    );
-    assert_eq!(
-        variables(order, &[("CUDA_DEVICE_ORDER", "PCI_BUS_ID")]),
-        ["CUDA_VISIBLE_DEVICES=1,0"]
-    );
-    noted(
-        "8086*2;own;1*1",
-        &[("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "0")],
-        "set it to 1",
-    );
-    noted(
-        "1002*2;1*1",
-        &[("HIP_VISIBLE_DEVICES", "0")],
-        "count the entries of ROCR_VISIBLE_DEVICES",
-    );
-    noted(
-        "1002*2;1*1",
-        &[("CUDA_VISIBLE_DEVICES", "0")],
-        "CUDA_VISIBLE_DEVICES is set",
-    );
-    // Slurm sets all vendors' variables where gres.conf names none.
-    let slurms = [
-        ("SLURM_STEP_GPUS", "0,1"),
-        ("ROCR_VISIBLE_DEVICES", "0,1"),
-        ("CUDA_VISIBLE_DEVICES", "0,1"),
-        ("GPU_DEVICE_ORDINAL", "0,1"),
-    ];
-    assert_eq!(
-        variables("1002*2;granted;1*1", &slurms),
-        ["ROCR_VISIBLE_DEVICES=1,0"]
-    );
+    assert!(found(&long).contains("does not name 2 different devices"));
+    let most = MAX_LISTED_DEVICES;
+    let line = found(&format!("10de*{most};{}*1", most - 1));
+    let says = "CUDA_VISIBLE_DEVICES=127,0,1,2,";
+    assert!(line.starts_with(says) && !line.contains('!'), "{line}");
 }
 
 /// From the plan to the variables: the first GPU on the bus is next to the second package.
@@ -222,15 +93,4 @@ fn a_plans_own_devices_come_first() {
     assert_eq!(lists(1, "gpu").as_deref(), Some("0,1"));
     assert_eq!(lists(2, "gpu:1:own").as_deref(), Some("0 1"));
     assert_eq!(lists(2, "0302"), None);
-}
-
-#[test]
-fn the_most_devices_are_listed() {
-    let most = MAX_LISTED_DEVICES;
-    let order = format!("10de*{most};{}*1", most - 1);
-    let line = variables(&order, &[]).remove(0);
-    assert!(
-        line.starts_with("CUDA_VISIBLE_DEVICES=127,0,1,2,"),
-        "{line}"
-    );
 }

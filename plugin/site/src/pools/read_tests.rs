@@ -3,6 +3,7 @@
 use berth_placement::pools::HIGHEST;
 
 use super::*;
+use crate::facts_text::hold;
 
 fn site() -> Site<'static> {
     Site {
@@ -26,27 +27,45 @@ name=far partition=multi8 cpus=512 nodes=elsewhere
 name=big reservation=night qos=high cpus=15 class=realtime export=WORKERS
 ";
 
-#[test]
-fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
+/// The pool of a job of `PARTITION ACCOUNT RESERVATION QOS`.
+fn pool_of(job: &str) -> String {
+    let words = job.split(' ').map(|word| word.trim_matches('-'));
+    let [partition, account, reservation, qos] = words.collect::<Vec<_>>()[..] else {
+        panic!("{job} has four words");
+    };
     let all = read(GOOD.as_bytes(), &site()).unwrap();
-    let identity = |partition, account, reservation, qos| JobIdentity {
+    let found = all.of(JobIdentity {
         partition,
         account,
         reservation,
         qos,
-    };
-    for (job, pool) in [
-        (identity("multi8", "", "", ""), Some("multi8")),
-        (identity("multi8", "any", "night", "high"), Some("multi8")),
-        (identity("multi4", "chem", "", ""), Some("multi4")),
-        (identity("multi4", "bio", "", ""), None),
-        (identity("multi4", "", "night", "high"), Some("big")),
-        (identity("normal", "phys", "night", ""), None),
-        (identity("", "", "", ""), None),
-    ] {
-        let found = all.of(job).map(|pool| pool.name.as_str());
-        assert_eq!(found, pool, "{job:?}");
-    }
+    });
+    found.map_or("none".into(), |pool| pool.name.clone())
+}
+
+/// What the log says of classes, all of which are read as the highest weight.
+fn about_classes(text: &str) -> String {
+    let mut all = read(text.as_bytes(), &site()).unwrap();
+    all.path = "/etc/pools.conf".into();
+    assert!(all.here().all(|pool| pool.weight == HIGHEST));
+    all.about_old_classes().unwrap_or("none".into())
+}
+
+#[test]
+fn facts() {
+    hold(
+        include_str!("read_tests.txt"),
+        |about, question| match about {
+            "pool" => pool_of(question),
+            "classes" => about_classes(question),
+            _ => complaints(&format!("\n{question}\n")),
+        },
+    );
+}
+
+#[test]
+fn every_word_is_read() {
+    let all = read(GOOD.as_bytes(), &site()).unwrap();
     let pools: Vec<_> = all.here().collect();
     assert_eq!(pools.len(), 3);
     assert_eq!((pools[1].weight, pools[1].export.as_str()), (5000, "NCPUS"));
@@ -56,68 +75,14 @@ fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
     let weights = all.weights().unwrap();
     assert_eq!((weights.widest, weights.others), (15, 10));
     assert_eq!(SitePools::default().weights(), None);
+    // As `nodes=` of plugstack.conf and lists in slurm.conf.
+    let text = "name=a partition=p cpus=1 nodes=ALL\n";
+    let all = read(text.as_bytes(), &site()).unwrap();
+    assert_eq!(all.here().count(), 1);
 }
 
-/// Wrong lines, and what is said of them.
-const WRONG: &[(&str, &str)] = &[
-    (
-        "name=a partition=p cpus=1 cpu=2",
-        "there is no key cpu here; the nearest is cpus",
-    ),
-    ("name=a partition=p", "cpus= is missing"),
-    ("partition=p cpus=1", "name= is missing"),
-    ("name=a cpus=1", "does not say which jobs"),
-    (
-        "name=a partition=p cpus=17",
-        "more than the 16 CPUs of this node",
-    ),
-    (
-        "name=a partition=p cpus=0",
-        "cpus=: \"0\" is no number from 1",
-    ),
-    ("name=a partition=p cpus=+1", "is no number"),
-    ("name=a partition=p cpus=99999999999", "is no number"),
-    (
-        "name=a partition=p cpus=1 weight=10001",
-        "no number from 1 to 10000",
-    ),
-    (
-        "name=a partition=p cpus=1 class=fast",
-        "class=: \"fast\" is not weight, which every pool has; leave it out",
-    ),
-    ("name=a partition=p cpus=1 nodes=[", "the list does not end"),
-    (
-        "name=a partition=p cpus=1 export=LD_PRELOAD",
-        "cannot be overwritten",
-    ),
-    (
-        "name=a partition=p cpus=1 export=1A",
-        "cannot be overwritten",
-    ),
-    ("name='a b' partition=p cpus=1", "is no name"),
-    ("name=a partition=p,q cpus=1", "is no name"),
-    ("name=a name=b partition=p cpus=1", "stands twice"),
-    ("name=a partition= cpus=1", "has no value"),
-    ("name=a partition", "no word of the form key=value"),
-];
-
 #[test]
-fn wrong_lines_have_number_and_reason() {
-    for (line, says) in WRONG {
-        let why = complaints(&format!("\n{line}\n"));
-        assert!(
-            why.starts_with("line 2: ") && why.contains(says),
-            "{line}: {why}"
-        );
-    }
-    assert!(
-        complaints("name=a partition=p cpus=1\nname=a account=x cpus=1")
-            .contains("line 1 has a pool a")
-    );
-    assert!(
-        complaints("name=a partition=p cpus=1\nname=b partition=p cpus=1")
-            .contains("one pool on a node")
-    );
+fn hostile_files_are_refused() {
     assert!(complaints("\u{0}\n").contains("no word"));
     assert!(read(b"\xff=1", &site()).is_err());
     let many = "name=a partition=p cpus=1 nodes=there\n".repeat(1025);
@@ -134,43 +99,4 @@ fn any_bytes_are_read_or_refused() {
             let _ = read(&text[..at], &site());
         }
     }
-}
-
-/// As `nodes=` of plugstack.conf and lists in slurm.conf.
-#[test]
-fn a_pool_of_all_nodes_is_here() {
-    let text = "name=a partition=p cpus=1 nodes=ALL\n";
-    let all = read(text.as_bytes(), &site()).unwrap();
-    assert_eq!(all.here().count(), 1);
-    assert!(complaints("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
-}
-
-/// One line, however many pools ask for a class that no longer exists. Pools of other nodes give no line.
-#[test]
-fn classes_of_earlier_releases_are_told_and_read_as_weight() {
-    let complaints = |text: &str| {
-        let mut all = read(text.as_bytes(), &site()).unwrap();
-        all.path = "/etc/pools.conf".into();
-        assert!(all.here().all(|pool| pool.weight == HIGHEST));
-        all.about_old_classes()
-    };
-    let weight = "name=a partition=a cpus=1\nname=b partition=b cpus=1 class=weight\n";
-    assert_eq!(complaints(weight), None);
-    let far = "name=c partition=d cpus=1 class=idle nodes=there\n";
-    assert_eq!(complaints(far), None);
-    let one = format!("{weight}name=rt partition=c cpus=1 class=realtime\n{far}");
-    let why = "because a task of a real-time class could keep CPUs of the node outside of its job, and pools have weights \
-               alone now";
-    assert_eq!(
-        complaints(&one).unwrap(),
-        format!(
-            "/etc/pools.conf: class=realtime of the pool rt (line 3) is read as weight, {why}; remove that word"
-        )
-    );
-    let two = complaints(&one.replace("there", "here")).unwrap();
-    let says = "class=realtime of the pool rt (line 3) and class=idle of the pool c (line 4) are read as weight";
-    assert!(
-        two.contains(says) && two.ends_with("remove those words"),
-        "{two}"
-    );
 }

@@ -1,71 +1,20 @@
 //! Random machines and jobs for the laws of cpusets.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use berth_placement::*;
+use berth_placement::Machine;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed};
 
-/// A configuration for `cases` cases, or `PROPTEST_CASES`, with a seed of this moment, or `BERTH_SEED`.
-pub(super) fn config(cases: u32) -> Config {
-    let given = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| now.as_nanos() as u64);
-    let (seed, cases) = (
-        given("BERTH_SEED").unwrap_or(now),
-        given("PROPTEST_CASES").map_or(cases, |cases| cases as u32),
-    );
-    eprintln!("seed {seed}: BERTH_SEED={seed} PROPTEST_CASES={cases} repeats this test");
-    Config {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
+#[path = "../../../placement/tests/engine/harness/mod.rs"]
+mod harness;
 
-/// A machine of NUMA nodes whose cores have one or two threads, with numbers in any order.
+use harness::machines::{self, Sort};
+use harness::random::Random;
+
+/// A small machine, as the laws of the engine have them.
 pub(super) fn machine() -> impl Strategy<Value = Machine> {
-    let nodes = prop::collection::vec(prop::collection::vec(1_usize..=2, 1..=3), 1..=4);
-    let numbers = Just((0..24_u32).collect::<Vec<_>>()).prop_shuffle();
-    let distances = prop::collection::vec(11_u32..=14, 16);
-    (nodes, numbers, distances).prop_map(|(nodes, numbers, far)| {
-        let mut numbers = numbers.into_iter().map(CpuId);
-        let mut core = |threads| Core {
-            pus: numbers.by_ref().take(threads).collect(),
-        };
-        let nodes: Vec<Vec<Core>> = nodes
-            .into_iter()
-            .map(|cores| cores.into_iter().map(&mut core).collect())
-            .collect();
-        let cpus = |cores: &Vec<Core>| -> CpuSet {
-            let all = cores.iter().flat_map(|core| core.pus.iter().copied());
-            all.collect()
-        };
-        let numa = |(id, cores): (u32, &Vec<Core>)| NumaNode {
-            id: NumaId(id),
-            cpus: cpus(cores),
-        };
-        let far = |one: usize, other: usize| match one == other {
-            true => 10,
-            false => far[one.min(other) * 4 + one.max(other)],
-        };
-        let row = |one| (0..nodes.len()).map(|other| far(one, other)).collect();
-        Machine::new(Parts {
-            numa_nodes: (0..).zip(&nodes).map(numa).collect(),
-            allowed: nodes
-                .iter()
-                .flat_map(|cores| cpus(cores).iter().collect::<Vec<_>>())
-                .collect(),
-            numa_distances: (0..nodes.len()).map(row).collect(),
-            packages: nodes.into_iter().map(|cores| Package { cores }).collect(),
-            ..Parts::default()
-        })
-        .unwrap()
-    })
+    any::<u64>().prop_map(|seed| machines::machine(&mut Random::new(seed), Sort::Small))
 }
 
-/// What a job asks for, and of which CPUs of the machine it owns some.
+/// What a job asks for, and which CPUs of the machine it owns.
 pub(super) fn job() -> impl Strategy<Value = (String, u32)> {
     let shape = prop_oneof![
         3 => Just(""),

@@ -1,11 +1,11 @@
 //! Facts of configurations.
 
 use berth_placement::CpuBind;
-use berth_placement::controller::select::{Specialised, Unit};
 
 use super::*;
 use crate::facts::or_refused;
 use crate::facts_text::hold;
+use crate::release::Release;
 
 fn read(text: &str) -> Result<Config, ConfError> {
     Config::read("slurm.conf", text, &mut |_| Err("no files here".into()))
@@ -63,9 +63,66 @@ fn facts() {
             "memory" => partitions("").counts_memory(name).to_string(),
             "shapes" => or_refused(nodes(&format!("{text}\n{MAIN}"), None)),
             "names" => or_refused(nodes(text, None)),
+            about if about.starts_with("file ") || about.starts_with("shown ") => {
+                whole(about, first)
+            }
             _ => or_refused(nodes(text, about.strip_prefix("names "))),
         }
     });
+    assert!(Config::default().may_give_more(None, SlurmLine::V24_11));
+}
+
+/// A part of a file's configuration, or of one that scontrol shows in three texts.
+fn whole(texts: &str, question: &str) -> String {
+    let (kind, texts) = texts.split_once(' ').unwrap();
+    let texts = texts.replace("\\n", "\n");
+    let config = match kind {
+        "file" => read(&texts),
+        _ => {
+            let texts: Vec<_> = texts.split(" || ").collect();
+            Config::shown(texts[0], texts[1], texts[2])
+        }
+    };
+    let config = config.unwrap();
+    let (word, name) = question.split_once(' ').unwrap_or((question, ""));
+    let partition = Some(name).filter(|name| !name.is_empty());
+    match word {
+        "plugins" => config.task_plugin.unwrap_or_default(),
+        "version" => config.version.unwrap_or_default(),
+        "cgroups" => format!("{} {}", config.allows_ecores(), config.constrains_cores()),
+        "more" => config
+            .may_give_more(partition, SlurmLine::V24_11)
+            .to_string(),
+        "bind" => config.default_bind(None, [name]).unwrap().bind.to_string(),
+        release => {
+            let line = release.parse::<Release>().unwrap().modelled();
+            cluster(&config.choose(partition, line).unwrap())
+        }
+    }
+}
+
+fn cluster(chosen: &Chosen) -> String {
+    let node = |node: &ClusterNode| {
+        let (sockets, cpus) = (node.sockets, node.cpus);
+        let (weight, memory) = (node.weight, node.memory);
+        let special = &node.specialised;
+        format!(
+            "{} {sockets}={cpus} weight {weight} memory {memory} {special:?}",
+            node.name
+        )
+    };
+    let (select, rules) = (&chosen.cluster.select, &chosen.cluster.partition);
+    format!(
+        "{:?}, memory {}, special {}; whole {}, {:?}, most {:?}; [{}]; {}",
+        select.unit,
+        select.memory,
+        select.allow_spec_usage,
+        rules.whole_nodes,
+        rules.default_memory,
+        rules.max_nodes,
+        chosen.unmodelled.join(" "),
+        joined(chosen.cluster.nodes.iter().map(node))
+    )
 }
 
 /// The nodes of a partition as `name sockets:cores:threads=cpus`.
@@ -119,106 +176,6 @@ fn lines_of(text: &str) -> Result<String, ConfError> {
         Ok(())
     })?;
     Ok(joined(all.into_iter()))
-}
-
-#[test]
-fn partitions_and_words() {
-    let text = "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory,CR_LLN\n\
-        AllowSpecResourcesUsage=yes\nDefMemPerCPU=100\nTaskPlugin=task/cgroup,task/berth\n\
-        NodeName=n[1-4] CPUs=4 RealMemory=1000 MemSpecLimit=100 CoreSpecCount=1 Feature=fast,x\n\
-        NodeSet=quick Feature=fast\nPartitionName=DEFAULT OverSubscribe=FORCE MaxNodes=3\n\
-        PartitionName=few Nodes=n[2-3] ExclusiveUser=yes SelectTypeParameters=CR_Socket LLN=yes\n\
-        PartitionName=all Nodes=quick Default=YES OverSubscribe=yes:1 MaxNodes=UNLIMITED DefMemPerNode=7\n";
-    let config = read(text).unwrap();
-    let few = config.choose(Some("few"), SlurmLine::V22_05).unwrap();
-    let names: Vec<_> = few
-        .cluster
-        .nodes
-        .iter()
-        .map(|node| node.name.as_str())
-        .collect();
-    assert_eq!(names, ["n2", "n3"]);
-    assert_eq!(
-        (few.cluster.select.unit, few.cluster.select.memory),
-        (Unit::Socket, false)
-    );
-    assert!(!few.cluster.partition.whole_nodes);
-    assert_eq!(
-        few.cluster.partition.default_memory,
-        Some(Memory::PerCpu(100))
-    );
-    assert_eq!(few.cluster.partition.max_nodes, Some(3));
-    let all = config.choose(None, SlurmLine::V22_05).unwrap();
-    assert_eq!(few.unmodelled, ["exclusiveuser=yes"]);
-    assert_eq!((all.cluster.nodes.len(), all.unmodelled.len()), (4, 0));
-    assert_eq!(all.cluster.nodes[0].memory, 900);
-    assert_eq!(all.cluster.nodes[0].specialised, Specialised::Count(1));
-    let select = all.cluster.select;
-    assert!(select.memory && select.allow_spec_usage);
-    assert_eq!(select.unit, Unit::Cpu);
-    assert!(!all.cluster.partition.whole_nodes);
-    assert_eq!(
-        all.cluster.partition.default_memory,
-        Some(Memory::PerNode(7))
-    );
-    assert_eq!(
-        config.task_plugin.as_deref(),
-        Some("task/cgroup,task/berth")
-    );
-}
-
-#[test]
-fn defaults_of_a_release() {
-    let config = read(&format!("NodeName=a\n{MAIN}")).unwrap();
-    let of = |line| config.choose(None, line).unwrap().cluster.select;
-    assert_eq!(of(SlurmLine::V22_05).unit, Unit::Node);
-    assert_eq!(
-        (of(SlurmLine::V24_11).unit, of(SlurmLine::V24_11).memory),
-        (Unit::Core, true)
-    );
-}
-
-#[test]
-fn what_scontrol_shows() {
-    let config = "TaskPlugin              = cgroup\nSlurmdParameters        = allow_ecores\n\n\
-                  Cgroup Support Configuration:\nConstrainCores          = yes\n";
-    let nodes = "NodeName=a1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1 CPUTot=1 State=IDLE\n";
-    let shown = Config::shown(
-        config,
-        nodes,
-        "PartitionName=main Nodes=a1 Default=YES State=UP\n",
-    );
-    let shown = shown.unwrap();
-    assert_eq!(
-        (shown.allows_ecores(), shown.constrains_cores()),
-        (true, true)
-    );
-}
-
-#[test]
-fn a_running_cluster() {
-    let config = "Configuration data as of 2026\nSelectType              = select/cons_tres\n\
-        SelectTypeParameters    = CR_CORE,CR_LLN\nSLURM_VERSION           = 22.05.8\n\
-        DefMemPerNode           = UNLIMITED\n\nSlurmctld(primary) at x is UP\n";
-    let nodes = "NodeName=a1 Arch=x86_64 CoresPerSocket=4 CPUAlloc=0 CPUEfctv=7 CPUTot=8 \
-        Gres=(null) OS=Linux 6.1 #1 SMP Sockets=2 RealMemory=1000 CoreSpecCount=1 CPUSpecList=14-15 \
-        State=MIXED ThreadsPerCore=2 Weight=3 Partitions=main Reason=x State=DOWN Sockets=9\n\
-        NodeName=a2 CPUTot=1 State=IDLE* ThreadsPerCore=1\n\
-        NodeName=a3 CPUTot=1 State=IDLE+DRAIN ThreadsPerCore=1\n";
-    let parts = "PartitionName=main Default=YES MaxNodes=UNLIMITED MinNodes=0 Nodes=a[1-3] \
-        OverSubscribe=NO State=UP SelectTypeParameters=NONE LLN=NO MaxCPUsPerNode=UNLIMITED\n";
-    let config = Config::shown(config, nodes, parts).unwrap();
-    assert_eq!(config.version.as_deref(), Some("22.05.8"));
-    let found = config.choose(None, SlurmLine::V22_05).unwrap();
-    let [node] = &found.cluster.nodes[..] else {
-        panic!("{found:?}");
-    };
-    assert_eq!(
-        (node.sockets, node.cpus, node.weight, node.memory),
-        (2, 8, 3, 1000)
-    );
-    assert_eq!(node.specialised, Specialised::Count(1));
-    assert!(found.unmodelled.is_empty());
 }
 
 /// Files of a few megabytes that would take hours or all memory if every list were expanded.
@@ -283,22 +240,6 @@ proptest::proptest! {
         }
         let _ = Config::shown(&text, &text, &text);
     }
-}
-
-/// What scontrol shows means the same as what slurm.conf says.
-#[test]
-fn shown_partitions_and_binds() {
-    assert!(Config::default().may_give_more(None, SlurmLine::V24_11));
-    let config = "MaxMemPerCPU            = UNLIMITED\nTaskPluginParam = (null type)\n";
-    let nodes = "NodeName=a1 CpuBind=threads CoresPerSocket=4 CPUTot=8 Sockets=2\n\
-                 NodeName=b1 CoresPerSocket=4 CPUTot=8 Sockets=2\n";
-    let parts = "PartitionName=p Nodes=a1,b1 Default=YES CpuBind=cores  OverSubscribe=NO MaxMemPerCPU=500\n\
-                 PartitionName=q Nodes=a1 OverSubscribe=NO MaxMemPerNode=UNLIMITED\n";
-    let shown = Config::shown(config, nodes, parts).unwrap();
-    assert!(shown.may_give_more(None, SlurmLine::V24_11));
-    assert!(!shown.may_give_more(Some("q"), SlurmLine::V24_11));
-    let bind = |name| shown.default_bind(None, [name]).unwrap().bind.to_string();
-    assert_eq!([bind("a1"), bind("b1")], ["threads", "cores"]);
 }
 
 /// More than is ever read.

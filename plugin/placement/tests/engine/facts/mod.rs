@@ -14,6 +14,8 @@
 //! `…` stands for any text. A line that begins with blanks goes on with the one before. `notes any` leaves the notes of
 //! a file open.
 
+#[path = "../../../../discover/tests/common/facts.rs"]
+pub mod lines;
 mod views;
 
 use std::fmt::Write;
@@ -22,6 +24,7 @@ use berth_placement::Node;
 
 use crate::harness::ask::Ask;
 use crate::harness::machine_text::{Host, host};
+use lines::is_like;
 use views::Outcome;
 
 macro_rules! facts {
@@ -181,23 +184,4 @@ fn expanded(masks: &str) -> String {
         std::iter::repeat_n(mask, count.parse().expect("a number of tasks"))
     });
     each.collect::<Vec<_>>().join(" ")
-}
-
-/// Whether a text has the parts of a pattern, in this order and from end to end.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('…') else {
-        return text == pattern;
-    };
-    let Some(mut text) = text.strip_prefix(first) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('…').collect();
-    let last = parts.pop().unwrap_or_default();
-    for part in parts {
-        let Some((_, behind)) = text.split_once(part) else {
-            return false;
-        };
-        text = behind;
-    }
-    text.ends_with(last)
 }

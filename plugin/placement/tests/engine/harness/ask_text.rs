@@ -11,7 +11,7 @@ use std::str::FromStr;
 use berth_placement::request::cpuset::{CpusetRequest, ExistingCpuset, StepCpuset};
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{
-    Allocation, Claims, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, CpusetFail, Fixes, Gres,
+    Allocation, Claims, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, CpusetFail, Fix, Fixes, Gres,
     Mapping, NodeSet, NumaId, Request,
 };
 use berth_srun::{Release, spelling};
@@ -56,7 +56,8 @@ impl Display for Ask {
         list(f, "reserved", &request.reserved)?;
         write_claims(f, &self.claims)?;
         word(f, "--constrain-cores", self.rules.constrain_cores)?;
-        word(f, "--first-fit", self.rules.cpuset_first_fit)
+        word(f, "--first-fit", self.rules.cpuset_first_fit)?;
+        write_fixes(f, self.rules.fixes)
     }
 }
 
@@ -81,6 +82,16 @@ fn write_binding(f: &mut fmt::Formatter<'_>, request: &Request) -> fmt::Result {
     option(f, "cpu-bind", bind.level.filter(|_| bind.mode.is_none()))?;
     option(f, "cpu-bind", bind.mode.as_ref())?;
     word(f, "--one-thread", bind.one_thread)
+}
+
+/// As words of which each changes the set before it.
+fn write_fixes(f: &mut fmt::Formatter<'_>, fixes: Fixes) -> fmt::Result {
+    if fixes == Fixes::ALL {
+        return Ok(());
+    }
+    f.write_str(" --fixes=none")?;
+    let mut on = Fix::table().filter(|(fix, _, _)| fixes.has(*fix));
+    on.try_for_each(|(_, name, _)| write!(f, " --fixes=+{name}"))
 }
 
 fn write_claims(f: &mut fmt::Formatter<'_>, claims: &Claims) -> fmt::Result {
@@ -224,8 +235,8 @@ impl Ask {
             "--refuse-failed-binding" => rules.refuse_failed_binding = true,
             "--cpuset-fail" => rules.cpuset_fail = read::<CpusetFail>(value)?,
             "--fixes" => {
-                let all = Fixes::ALL.apply(value);
-                rules.fixes = all.map_err(|why| why.to_string())?;
+                let fixes = rules.fixes.apply(value);
+                rules.fixes = fixes.map_err(|why| why.to_string())?;
             }
             _ => return Ok(false),
         }

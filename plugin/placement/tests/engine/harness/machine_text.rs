@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use berth_placement::topology::devices::Pci;
 use berth_placement::{
-    Core, CoreKind, CpuId, CpuSet, Device, DeviceKind, Machine, NumaId, NumaNode, Package, Parts,
-    PciAddress, Shape, SocketKind,
+    Core, CoreKind, CpuId, CpuSet, Device, DeviceKind, Machine, MachineError, NumaId, NumaNode,
+    Package, Parts, PciAddress, Shape, SocketKind,
 };
 
 use super::tree::Tree;
@@ -40,6 +40,11 @@ const KINDS: [(&str, SocketKind); 3] = [
 
 /// The machine of a line.
 pub fn host(line: &str) -> Host {
+    read(line).unwrap_or_else(|why| panic!("{line}: {why}"))
+}
+
+/// The machine of a line, or why its parts are no machine.
+pub fn read(line: &str) -> Result<Host, MachineError> {
     let mut words = line.split(';').map(str::trim);
     let mut parts = packages(words.next().unwrap_or_default());
     let (mut kind, mut shape, mut is_unknown) = (SocketKind::Package, None, false);
@@ -58,13 +63,12 @@ pub fn host(line: &str) -> Host {
             _ => add(&mut parts, name, value),
         }
     }
-    let machine = Machine::new(parts).unwrap_or_else(|why| panic!("{line}: {why}"));
-    Host {
-        machine: Arc::new(machine),
+    Ok(Host {
+        machine: Arc::new(Machine::new(parts)?),
         kind,
         shape,
         is_unknown,
-    }
+    })
 }
 
 pub fn list(text: &str) -> CpuSet {

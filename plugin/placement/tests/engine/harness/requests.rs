@@ -1,6 +1,8 @@
 //! Requests of every sort for a machine.
 
-use berth_placement::{Allocation, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, Level, Request};
+use berth_placement::{
+    Allocation, CoreIdx, CoreSpec, CpuBind, CpuId, CpuSet, Fix, Fixes, Level, Request,
+};
 
 use super::ask::{Ask, LEVELS, distribution};
 use super::random::Random;
@@ -78,6 +80,17 @@ pub fn any(random: &mut Random, tree: &Tree) -> Ask {
     if random.once_in(5) {
         request.binding = binding(random).parse().ok();
     }
+    ask
+}
+
+/// A request for some CPUs, answered as task/affinity would, but inside the step where that widens to whole NUMA nodes.
+pub fn with_affinitys_rules(random: &mut Random, tree: &Tree) -> Ask {
+    let mut ask = perhaps_at_a_level(random, tree);
+    ask.request.cpu_bind.one_thread = random.once_in(4);
+    ask.request.ntasks_per_socket = random.maybe(2, 1, 3);
+    ask.request.overcommit = random.once_in(2);
+    ask.request.allocation = Allocation::Cpus(some_of(random, tree.machine.cpus()));
+    ask.rules.fixes = Fixes::NONE.with(Fix::LdomsInside, true);
     ask
 }
 

@@ -21,20 +21,26 @@ pub mod share;
 pub mod width;
 
 use crate::harness::machines::Sort::{Any, Fewer, Small};
-use crate::harness::requests::{any_with_threads_kept, without_binding};
+use crate::harness::requests::{any_with_threads_kept, with_affinitys_rules, without_binding};
 use crate::harness::trial::Law;
 
-/// A test for each law: machines, a request, and what is checked of the answer.
+/// Each law by its name: machines, a request, and what is checked of the answer; and a test for each.
 macro_rules! laws {
     ($($name:ident: $machines:expr, $request:expr => $check:expr;)*) => {
+        pub fn named(name: &str) -> Law {
+            match name {
+                $(stringify!($name) => Law {
+                    name: stringify!($name),
+                    machines: $machines,
+                    request: $request,
+                    check: $check,
+                },)*
+                other => panic!("{other} is no law"),
+            }
+        }
         $(#[test]
         fn $name() {
-            crate::try_law(&Law {
-                name: stringify!($name),
-                machines: $machines,
-                request: $request,
-                check: $check,
-            });
+            crate::try_law(&named(stringify!($name)));
         })*
     };
 }
@@ -43,6 +49,9 @@ laws! {
     only_cpus_of_the_step: Any, any_with_threads_kept => own::only_owned;
     only_cpus_that_are_there: Any, any_with_threads_kept => own::only_present;
     every_task_has_a_cpu: Any, any_with_threads_kept => own::somewhere;
+    affinitys_rules_keep_to_the_step: Any, with_affinitys_rules => own::only_owned;
+    affinitys_rules_give_every_task_a_cpu: Any, with_affinitys_rules => own::somewhere;
+    by_affinitys_rules_the_text_means_the_plan: Any, with_affinitys_rules => shapes::text_says_it;
     no_thread_twice_while_there_is_room: Any, room::at_threads => room::threads_apart;
     no_core_twice_while_there_is_room: Any, room::at_cores => room::cores_apart;
     masks_have_cpus_for_all: Any, room::not_at_cores => room::cpus_for_all;
@@ -51,6 +60,7 @@ laws! {
     cores_sockets_and_nodes_come_whole: Any, shapes::of_objects => shapes::whole_objects;
     the_text_means_the_plan: Any, any_with_threads_kept => shapes::text_says_it;
     width_as_asked: Any, room::at_threads => width::as_asked;
+    a_smaller_width_is_said: Any, width::at_threads => width::shrunk_is_said;
     fewer_cpus_are_said: Any, without_binding => width::fewer_is_said;
     tasks_per_core_hold_or_are_exceeded_evenly: Any, limits::per_core => limits::of_cores;
     tasks_per_socket_hold_or_are_exceeded_evenly: Any, limits::per_socket => limits::of_sockets;
