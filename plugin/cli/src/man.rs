@@ -61,7 +61,7 @@ fn page(command: &Command, name: &str) -> io::Result<String> {
             arg.long_help(text)
         });
     let man = Man::new(command.clone())
-        .title(name)
+        .title(name.to_uppercase())
         .date(DATE)
         .source(concat!("berth ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
