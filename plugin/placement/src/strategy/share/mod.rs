@@ -140,14 +140,16 @@ fn on(
         let threads = out.threads;
         plan.notes.push(Note::SharedByTime { tasks, threads });
     }
-    let most = here.node.shape().threads;
     if let Strategy::Auto(Share {
         smt: Some(requested),
         ..
     }) = binding.strategy
-        && requested > most
     {
-        plan.notes.push(Note::FewerThreads { requested, most });
+        let cores = here.node.table().cores.iter();
+        let most = cores.map(|core| core.len() as u32).max().unwrap_or(1);
+        let less = requested > most;
+        let note = less.then_some(Note::FewerThreads { requested, most });
+        plan.notes.extend(note);
     }
     plan.chosen = Some(chosen);
     plan
