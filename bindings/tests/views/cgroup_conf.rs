@@ -61,7 +61,7 @@ fn read(addresses: Addresses) -> Result<CgroupConf, Error> {
     unsafe { CgroupConf::read(&Symbols::from_addresses(addresses)) }
 }
 
-/// What is read of `NAME=VALUE` words.
+/// The configuration that `NAME=VALUE` words make.
 fn with(words: &str) -> CgroupConf {
     let text = |text: &str| CString::new(text).unwrap();
     let pairs = words.split_whitespace().map(|word| {

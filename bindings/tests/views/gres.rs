@@ -11,7 +11,7 @@ const STATE: &str = "gres_state_t";
 const JOB: &str = "gres_job_state_t";
 const STEP: &str = "gres_step_state_t";
 
-/// What a record has of a node: `LENGTH:DEVICES` of so many on the node, or `-COUNT` alone.
+/// A record's devices on one node: `LENGTH:DEVICES`, where LENGTH is the number that the node has, or `-COUNT` without a list.
 struct OnNode {
     length: Option<u64>,
     given: Vec<usize>,

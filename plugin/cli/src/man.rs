@@ -135,7 +135,7 @@ fn after(page: &mut Roff, command: &Command) {
     }
 }
 
-/// What bash needs for values such as `--cpu-bind=map_cpu:`.
+/// The part of bash's script that completes values with a colon, such as `--cpu-bind=map_cpu:`.
 const BASH: &str = include_str!("completions.bash");
 
 /// Prints them.

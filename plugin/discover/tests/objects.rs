@@ -1,4 +1,4 @@
-//! What slurmd's filters drop is found by the second look, and nests as hwloc has it: laws on random machines, and
+//! Objects that slurmd's filters drop are found by the second load, and nest as hwloc has them: laws on random machines, and
 //! on every file of `tests/topologies` and of the folder that `BERTH_TOPOLOGIES` names.
 
 mod common;

@@ -178,7 +178,7 @@ mod tests {
         })
     }
 
-    /// What is known of a process by its places, `v2 for JOB PLACES`, where only that hierarchy is mounted.
+    /// The job and limits of a process by its cgroups. The question is `v2 for JOB CGROUPS`, and only that hierarchy is mounted.
     fn confined(files: &str, question: &str) -> String {
         let folder = fake::folder(files);
         let (kind, rest) = question.split_once(' ').unwrap();

@@ -48,7 +48,7 @@ pub struct Machine {
     pub map: Vec<u16>,
     /// Memory domains of each socket.
     pub domains: u16,
-    /// The machine as hwloc knows it; empty where [`Machine::synthetic`] says all.
+    /// hwloc's tree of the machine. It is empty for a regular machine, which [`Machine::synthetic`] describes as a whole.
     pub tree: Tree,
 }
 

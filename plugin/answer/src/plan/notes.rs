@@ -72,7 +72,7 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
     notes
 }
 
-/// A `--mem-bind=prefer` without a word that binds.
+/// The note on a `--mem-bind=prefer` that stands alone: it binds no memory.
 fn prefers_nothing(args: &Question) -> Option<&'static str> {
     let bind = &args.srun.mem_bind;
     (bind.prefer && bind.policy.is_none()).then_some(

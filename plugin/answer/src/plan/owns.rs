@@ -92,6 +92,7 @@ pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
     }
 }
 
+/// The refusal where nobody says which machine the nodes of a cluster's file are.
 const WITHOUT_MACHINE: &str = "--cores, --cpus and --step name a part of a machine, and --cluster FILE does not say which \
                                machine its nodes are; add --machine, or leave them out: --exclusive gives the job whole nodes";
 

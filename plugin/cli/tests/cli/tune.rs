@@ -1,5 +1,5 @@
 //! `berth tune` with a stand-in for srun: what it runs, how it ends, and what it says then. On real clusters
-//! `tests/tests/tune.rs` does the same.
+//! `tests/tests/requests/tune.txt` does the same.
 
 use std::ffi::OsStr;
 use std::fs;

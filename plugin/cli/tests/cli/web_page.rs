@@ -166,6 +166,8 @@ fn variables_stand_before_the_line() {
             "{before}"
         );
     }
+    // Options alone are a request, also without variables.
+    assert_ne!(ask("-n4 -c3", none()), ask("-n1", none()));
     let hint = json!({"SLURM_HINT": "nomultithread"});
     let own = "SLURM_HINT=multithread srun -n4 -c3 ./app";
     assert_eq!(

@@ -28,7 +28,7 @@ fn tasks(text: &str, gres: &Gres, count: u32, how: (Reading, Indices)) -> String
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What older lines of Slurm read, and what the newest does, if that is something else.
+/// The reading of older lines of Slurm, and that of the newest where it differs.
 fn each_reading(text: &str) -> String {
     let read = |how| gpu_bind(text, how).map_or("unread".into(), |found| format!("{found:?}"));
     let [first, slots, named] = LINES.map(read);

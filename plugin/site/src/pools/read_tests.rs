@@ -43,7 +43,7 @@ fn pool_of(job: &str) -> String {
     found.map_or("none".into(), |pool| pool.name.clone())
 }
 
-/// What the log says of classes, all of which are read as the highest weight.
+/// The log line about pool classes, each of which is read as the highest weight.
 fn about_classes(text: &str) -> String {
     let mut all = read(text.as_bytes(), &site()).unwrap();
     all.path = "/etc/pools.conf".into();

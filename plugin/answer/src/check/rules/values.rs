@@ -185,7 +185,8 @@ pub(super) fn on_several_nodes(case: &Case<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// A list of CPUs in a job that has a part of a node. In a cpuset --exclusive alone is no advice.
+/// A list of CPUs in a job that has a part of a node. A list beside a `--cpuset` must also lie inside it, so `--exclusive`
+/// would not cure it.
 pub(super) fn on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
     let is_of_node = case.is_list() && !case.is_set(Own::Cpuset.name);
     (is_of_node && case.nodes() == Some(1) && !case.is_whole()).then(|| {
