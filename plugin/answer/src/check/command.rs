@@ -200,10 +200,7 @@ pub(crate) struct Foreign {
 impl Foreign {
     /// The finding: which page to read.
     pub(super) fn finding(self) -> Finding {
-        let rule = match self.system {
-            System::GridEngine => "grid-engine",
-            System::Lsf => "lsf",
-        };
+        let rule = self.system.rule();
         let what = match self.is_directive {
             true => "script",
             false => "line",

@@ -9,7 +9,19 @@ pub(crate) enum System {
     GridEngine,
     #[display("LSF")]
     Lsf,
+    #[display("PBS")]
+    Pbs,
+    #[display("NQS")]
+    Nqs,
 }
+
+/// How the directives of systems begin, `#$` apart.
+const DIRECTIVES: [(&[u8], System); 4] = [
+    (b"#BSUB ", System::Lsf),
+    (b"#PBS ", System::Pbs),
+    (b"#QSUB ", System::Nqs),
+    (b"# QSUB ", System::Nqs),
+];
 
 impl System {
     /// The system of a program.
@@ -24,8 +36,9 @@ impl System {
     /// The system of a comment that is a directive of its. `#$` stands before many a comment: only words that place
     /// a job count there.
     pub(crate) fn of_comment(line: &[u8]) -> Option<Self> {
-        if line.starts_with(b"#BSUB ") {
-            return Some(Self::Lsf);
+        let mut directives = DIRECTIVES.into_iter();
+        if let Some((_, system)) = directives.find(|(begin, _)| line.starts_with(begin)) {
+            return Some(system);
         }
         let words = line.strip_prefix(b"#$ ")?;
         let mut words = words.split(u8::is_ascii_whitespace);
@@ -34,11 +47,21 @@ impl System {
             .then_some(System::GridEngine)
     }
 
+    /// Its name among the rules of `berth check`.
+    pub(crate) fn rule(self) -> &'static str {
+        match self {
+            Self::GridEngine => "grid-engine",
+            Self::Lsf => "lsf",
+            Self::Pbs => "pbs",
+            Self::Nqs => "nqs",
+        }
+    }
+
     /// The page with Slurm's words for those of the system.
     pub(crate) fn page(self) -> String {
         let page = match self {
             Self::GridEngine => "from-grid-engine.md",
-            Self::Lsf => "coming-from.md",
+            Self::Lsf | Self::Pbs | Self::Nqs => "coming-from.md",
         };
         format!("the page docs/users/{page} has Slurm's words for those of {self}")
     }
