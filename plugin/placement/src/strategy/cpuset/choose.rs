@@ -351,7 +351,6 @@ impl Avoided {
             without(&[]),
         ];
         tries.dedup();
-        tries.retain(|usable| !usable.is_empty());
         tries
     }
 }
