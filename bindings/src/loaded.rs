@@ -110,3 +110,15 @@ impl Drop for Object {
         unsafe { libc::dlclose(self.0.as_ptr()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_loaded_object_has_its_name() {
+        let names = object_names();
+        let is_libc = |name: &CString| name.to_bytes().ends_with(b"/libc.so.6");
+        assert!(names.iter().any(is_libc), "{names:?}");
+    }
+}

@@ -208,6 +208,23 @@ mod tests {
         assert!(!Texts::default().chooses());
     }
 
+    /// What requests nothing is not said to be switched off.
+    #[test]
+    fn off_and_none_request_nothing() {
+        for (own, text, is_empty) in [
+            (Own::Confine, "off", true),
+            (Own::Confine, "task", false),
+            (Own::Pool, "none", true),
+            (Own::Binding, "none", true),
+            (Own::Binding, "linear:1", false),
+        ] {
+            let mut texts = Texts::default();
+            texts.set(own, text.into());
+            let ours = Ours::read(&texts).unwrap();
+            assert_eq!(ours.is_empty(), is_empty, "{own:?} {text}");
+        }
+    }
+
     #[test]
     fn found_on_every_route() {
         let option = |option: &str, argument: &str| SpankOption {
