@@ -78,7 +78,10 @@ impl Outcome {
             "devices" => devices(plan, &self.node),
             "mems" => Some(memory(plan)),
             "cpuset" => cpuset(plan),
-            "rejected" => plan.cpuset.as_ref().map(|set| format!("{:?}", set.rejected)),
+            "rejected" => plan
+                .cpuset
+                .as_ref()
+                .map(|set| format!("{:?}", set.rejected)),
             "use" => Some(usage(plan, &self.node)),
             "figures" => Quality::of(plan, &self.node).map(figures),
             other => panic!("@{other} is no part of an answer"),
