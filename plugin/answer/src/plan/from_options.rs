@@ -52,6 +52,10 @@ pub(super) fn plan(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
             )
         }
     };
+    let most = across.counts().iter().max();
+    if let Some(why) = uncounted(tasks, count, most.copied().unwrap_or(0)) {
+        return Err(NoAnswer::Refused(why).into());
+    }
     let mut premises = premises::of(args)?;
     premises.push(owns.premise);
     let plans = Plans::of_alike(args, on, &across, &one)?;
@@ -159,6 +163,7 @@ fn too_many(args: &Question, tasks: u32, nodes: u32) -> Option<String> {
             }
         ));
     }
+    // What is spread evenly has the fewest on the fullest node, and so many are not spread at all.
     uncounted(tasks, nodes, each)
 }
 
