@@ -279,8 +279,10 @@ impl Shown {
             self.add_bound(&mut row, on, parents, &task.cpus);
         }
         if self.chosen {
-            let chosen = plan.chosen.as_ref();
-            let chosen = chosen.map(|chosen| places(chosen.of_task(id)));
+            let chosen = plan.chosen.as_ref().map(|chosen| {
+                let cpus = chosen.cpus_of_task(id);
+                format!("{} (CPUs {cpus})", places(chosen.of_task(id)))
+            });
             row.push(("chosen", chosen.unwrap_or_default()));
         }
         if let Some(head) = self.near {
