@@ -1,4 +1,4 @@
-//! What each C type of `layouts.json` is in Rust, and which fields every variant has.
+//! The Rust type of each C type of `layouts.json`, and the fields of every variant.
 //! In: the file without the fields that nothing reads. Out: one `Record` per C record.
 
 use serde_json::Value;

@@ -22,9 +22,9 @@ pub enum Error {
     Nonsense {
         /// Which record.
         record: &'static str,
-        /// What a sound record has.
+        /// The value of a sound record.
         expected: String,
-        /// What this one has.
+        /// The value of this one.
         found: String,
     },
     /// The node is not in the job's host list.
@@ -54,7 +54,7 @@ pub enum Error {
     /// A user's list has more entries than makes sense.
     #[error("this launch has more than {limit} {what}; start it with fewer")]
     TooMany {
-        /// What the entries are.
+        /// The name of the entries.
         what: &'static str,
         /// The most that are read.
         limit: usize,

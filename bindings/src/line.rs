@@ -55,7 +55,7 @@ impl Line {
         Line::all().find(|line| line.plugin_version() >> 8 == version >> 8)
     }
 
-    /// What `plugin_version` holds in this line, with micro 0.
+    /// `plugin_version` of this line, with micro 0.
     pub fn plugin_version(self) -> u32 {
         let (year, month) = self.year_month();
         u32::from(year) << 16 | u32::from(month) << 8

@@ -204,7 +204,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What one look at an environment found.
+/// The result of one look at an environment.
 struct Scan {
     /// All entries.
     count: usize,

@@ -169,7 +169,7 @@ fn add(found: &mut Vec<Gres>, one: Gres) {
 }
 
 impl Walk {
-    /// What one record gives of this node.
+    /// The devices of one record on this node.
     fn one(&self, item: *mut c_void) -> Result<Option<TypedGres>, &'static str> {
         let record = record(item, self.layout.gres.extent).ok_or("a record without memory")?;
         let name = name(record, self.layout.gres.gres_name)?.ok_or("a record without a name")?;

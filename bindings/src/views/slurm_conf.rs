@@ -108,8 +108,8 @@ impl SlurmConf {
         Some(text)
     }
 
-    /// What changes how slurmd counts its node. From 24.05 on Slurm keeps it as flags, which slurmstepd has as
-    /// well; up to 23.11 only the text says it, which is missing in the slurmstepds of 23.02 and 23.11.
+    /// The words that change how slurmd counts its node. From 24.05 on Slurm keeps them as flags, which slurmstepd has as
+    /// well; up to 23.11 only the text has them, which is missing in the slurmstepds of 23.02 and 23.11.
     pub fn counting(&self, symbols: &Symbols) -> Counting {
         let constants = &self.layout.constants;
         let flags = (

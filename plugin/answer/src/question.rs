@@ -26,7 +26,7 @@ pub struct Question {
     pub beside: Arc<[String]>,
     /// srun's reading of its options.
     pub srun: SrunOptions,
-    /// What surrounds it: the host, the job and the cluster.
+    /// The surroundings: the host, the job and the cluster.
     pub context: Context,
     /// How the site hands out nodes, as the option or the variable says.
     pub site: Option<SiteNodes>,
@@ -76,7 +76,7 @@ impl Question {
     }
 }
 
-/// What gives an option of berth's own that the request does not have.
+/// The source of an option of berth's own that the request does not have.
 #[derive(Clone, Copy, Debug, Display, PartialEq, Eq)]
 pub enum DefaultSource {
     /// A variable, by its name.
@@ -89,7 +89,7 @@ pub enum DefaultSource {
 /// An option of berth's own that the request does not have itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByDefault {
-    /// What gives it.
+    /// Its source.
     pub by: DefaultSource,
     /// The option.
     pub own: Own,

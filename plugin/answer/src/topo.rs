@@ -40,7 +40,7 @@ pub struct Document<'a> {
     pub offline: String,
     /// CPUs that the kernel keeps free of tasks.
     pub isolated: String,
-    /// What other software holds for itself by a cgroup.
+    /// The CPUs that other software holds for itself by a cgroup.
     pub held: String,
     /// `reserved=` of the site, on this system alone.
     pub reserved: String,

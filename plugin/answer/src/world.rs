@@ -1,4 +1,4 @@
-//! What is known of the world around a question, how it is known, and the interface by which somebody finds it out:
+//! Facts of the world around a question, their source, and the interface by which somebody finds them out:
 //! the command asks its host; a page or a test has texts.
 
 use std::collections::HashMap;
@@ -18,9 +18,9 @@ use crate::Failure;
 /// The machine that `--machine` stands for unless it is given, and the cluster that scontrol reaches.
 pub const LIVE: &str = "live";
 
-/// What a question looks up while it is read, and never later.
+/// The facts that a question looks up while it is read, and never later.
 pub trait World {
-    /// What surrounds a request for a machine or a cluster.
+    /// The surroundings of a request for a machine or a cluster.
     fn context(&self, machine: &str, cluster: Option<&str>) -> Context;
 
     /// The machine that `--machine` stands for, with its devices if they matter.
@@ -47,7 +47,7 @@ pub trait World {
     /// The site's file of cpusets.
     ///
     /// # Errors
-    /// What slurmd would complain of.
+    /// An error that slurmd would log.
     fn cpusets(&self, path: &Path, site: &Site<'_>) -> Result<SiteCpusets, String>;
 }
 
@@ -65,7 +65,7 @@ pub enum ScriptFile {
 /// A configuration, or the reason why there is none.
 pub type ClusterConfig = Result<Arc<Config>, String>;
 
-/// What surrounds one request: the host, the variables, the job and the cluster.
+/// The surroundings of one request: the host, the variables, the job and the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Whether the request is for this very machine.

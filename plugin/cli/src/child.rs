@@ -20,7 +20,7 @@ pub(crate) enum Trouble {
     Long,
 }
 
-/// What a command prints, without input, within a time and a number of bytes.
+/// The output of a command, without input, within a time and a number of bytes.
 pub(crate) fn run(command: &mut Command, most: u64, limit: Duration) -> Result<Vec<u8>, Trouble> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped());

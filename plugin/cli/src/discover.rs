@@ -81,7 +81,7 @@ pub(crate) fn add(mut found: Discovered, wanted: Devices) -> Discovered {
 /// The child's part: looks for devices and prints them.
 ///
 /// # Errors
-/// What hwloc cannot do.
+/// An error of hwloc.
 pub(crate) fn print(source: &Source, wanted: Devices) -> Result<ExitCode, Failure> {
     // Where nobody is left to end this process, it ends itself.
     alarm::set(LIMIT.as_secs() as u32 + 5);
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// What a program leads to that is this shell script.
+    /// The devices that a program finds that is this shell script.
     fn script(text: &str, limit: Duration) -> Result<Vec<Device>, String> {
         probe_with(Path::new("/bin/sh"), &["-c", text], limit)
     }

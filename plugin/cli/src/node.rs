@@ -17,7 +17,7 @@ use crate::world::state::nodes_of;
 const METRICS: &str = "berth.prom";
 const MODE: u32 = 0o644;
 
-/// What the service says goes to stderr: systemd's journal has the time.
+/// The service's texts go to stderr: systemd's journal has the time.
 struct Stderr;
 
 impl Log for Stderr {

@@ -150,7 +150,7 @@ fn unread(path: &Path, why: &io::Error) -> Unreadable {
     Unreadable(format!("--batch {} cannot be read: {why}", path.display()))
 }
 
-/// What the lines of a file have in common.
+/// The state that the lines of a file have in common.
 struct Run {
     reader: Reader<'static>,
     format: Option<Format>,
@@ -159,7 +159,7 @@ struct Run {
     /// Whether a line, or a step of a job's script, would be refused.
     failed: bool,
     machines: Machines,
-    /// What was found out and assumed for the answers; each premise is printed once.
+    /// The facts found and assumed for the answers; each premise is printed once.
     premises: Vec<Premise>,
 }
 
@@ -188,7 +188,7 @@ impl Run {
     }
 }
 
-/// What decides about the machine of a request.
+/// The words that decide about the machine of a request.
 fn key(args: &Question) -> (String, String) {
     let rules = format!(
         "{:?} {:?} {:?} {} {} {}",

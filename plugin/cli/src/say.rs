@@ -52,7 +52,7 @@ pub(crate) fn named(out: &mut impl Write, name: &str, text: &str) -> io::Result<
     write_named(out, width(None), name, text)
 }
 
-/// What the terminal can show; options decide before it and `NO_COLOR`.
+/// The terminal's size and colours; options decide before it and `NO_COLOR`.
 pub(crate) fn screen(width: Option<usize>, colours: ColorChoice) -> Screen {
     let is_shown = || stdout().is_terminal() && AutoStream::choice(&stdout()) != Choice::Never;
     Screen {
@@ -82,7 +82,7 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// What stands for our own letters in ASCII. Names from somebody's file stay as they are.
+/// Writes our own letters in ASCII. Names from somebody's file stay as they are.
 fn plain(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !ASCII.get().copied().unwrap_or(false) {
         return text.into();

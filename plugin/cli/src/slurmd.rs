@@ -17,7 +17,7 @@ const FORK: i64 = 60;
 /// The object's usual name, where the announcement has none.
 const OBJECT: &str = "task_berth.so";
 
-/// What became of the slurmd that announced itself.
+/// The state of the slurmd that announced itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlurmdStatus {
     /// It runs.

@@ -25,7 +25,7 @@ pub(crate) const DROPPED: [ObjectType; 4] = [
     ObjectType::L5Cache,
 ];
 
-/// What hwloc discovers by default.
+/// The source that hwloc discovers by default.
 const HOST: &str = "this host";
 
 /// Parts of hwloc that ask a vendor's driver. They can hang, and wake sleeping devices.

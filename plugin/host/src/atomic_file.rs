@@ -26,7 +26,7 @@ pub struct WriteError {
     pub path: PathBuf,
     /// The step that failed.
     pub action: &'static str,
-    /// What the system said.
+    /// The system's error.
     pub why: io::Error,
 }
 

@@ -121,7 +121,7 @@ pub enum MachineFileError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The first error in it.
         why: FormatError,
     },
 }

@@ -1,5 +1,5 @@
-//! What `/proc/PID/stat` says of a process and of its threads. The first thread of a process can end while others live,
-//! and is a zombie then, as a process is that has ended; so the others are asked too.
+//! State and start of a process and of its threads, from `/proc/PID/stat`. The first thread of a process can end while
+//! others live, and is a zombie then, as a process is that has ended; so the others are asked too.
 //! In: a number. Out: a state and a start time, or a thread that lives.
 
 use std::{fs, io};

@@ -28,7 +28,7 @@ pub fn content(path: &Path) -> Result<Vec<u8>, String> {
 /// Why it was not read.
 pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     is_regular(std::fs::metadata(path))?;
-    // What was a file may have become a pipe since.
+    // The file may have become a pipe since.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)

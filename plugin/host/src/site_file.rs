@@ -75,7 +75,7 @@ pub fn cpusets(path: &Path, site: &cpusets::Site<'_>) -> Result<SiteCpusets, Fil
     cpusets_of(path, &text("cpusets", path)?, site)
 }
 
-/// What a file of cpusets holds that has this text.
+/// The content of a file of cpusets that has this text.
 ///
 /// # Errors
 /// [`FileError`]; its text names file, line and reason.
@@ -97,7 +97,7 @@ pub fn pools(path: &Path, site: &pools::Site<'_>) -> Result<SitePools, FileError
     pools_of(path, &text("pools", path)?, site)
 }
 
-/// What a file of pools holds that has this text.
+/// The content of a file of pools that has this text.
 ///
 /// # Errors
 /// [`FileError`]; its text names file, line and reason.
@@ -109,7 +109,7 @@ pub fn pools_of(path: &Path, text: &[u8], site: &pools::Site<'_>) -> Result<Site
 
 const MODE: u32 = 0o600;
 
-/// What is kept.
+/// The site's file whose content is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastGoodConfig {
     /// `pools=`
@@ -139,7 +139,7 @@ impl LastGoodConfig {
         written.map_err(|why| why.to_string())
     }
 
-    /// What is kept; nothing that somebody else could have written.
+    /// The kept text; nothing that somebody else could have written.
     #[must_use]
     pub fn text(self, dir: &StateDir) -> Option<Vec<u8>> {
         dir.check().ok()?;

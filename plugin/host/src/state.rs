@@ -177,7 +177,7 @@ fn make(path: &Path) -> Result<(), StateError> {
     if let Some(parent) = path.parent() {
         make(parent)?;
     }
-    // What is above is checked before anything is made in it.
+    // The folders above are checked before anything is made in them.
     trust::check_ancestors(path)?;
     match DirBuilder::new().mode(MODE).create(path) {
         // The process's umask must not lock the node's users out.

@@ -23,7 +23,7 @@ pub(crate) fn online() -> Option<CpuSet> {
     CpuSet::from_list(&text).ok()
 }
 
-/// What the cpuset of an entry gets that is to have these CPUs. The ledger is locked.
+/// The CPUs of an entry's cpuset that is to have these. The ledger is locked.
 pub(crate) fn choose(
     session: &Session<'_>,
     here: NodeState<'_>,
@@ -91,7 +91,7 @@ mod tests {
         Node::of(machine.unwrap(), SocketKind::Package, Rules::default())
     }
 
-    /// What a cpuset gets that had CPUs 0-1 of a node with two NUMA nodes of two CPUs.
+    /// The CPUs of a cpuset that had CPUs 0-1 of a node with two NUMA nodes of two CPUs.
     fn chosen(request: &str, own: &str, (online, others): (&str, &str)) -> String {
         let entry = Entry {
             request: request.into(),

@@ -1,4 +1,4 @@
-//! What happens to one cpuset: Slurm suspends its job and resumes it, CPUs go offline, a step of its job begins. Its
+//! The life of one cpuset: Slurm suspends its job and resumes it, CPUs go offline, a step of its job begins. Its
 //! entries in the ledger say where it is; this moves it, and lets its tasks wait for CPUs.
 //!
 //! ```text
@@ -38,7 +38,7 @@ enum Phase {
     Resumed(Instant),
 }
 
-/// What is known of a cpuset beside its entries.
+/// The facts of a cpuset beside its entries.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     phase: Phase,
@@ -50,7 +50,7 @@ pub(crate) struct Tracked {
     is_said: bool,
 }
 
-/// What is to be done with a cpuset, while the ledger is locked.
+/// Work on a cpuset, while the ledger is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Slurm has frozen it, or it runs.
@@ -92,7 +92,7 @@ impl Tracked {
                 Some(Work::GoOn(now))
             }
             (Phase::Resumed(since), false) => Some(Work::GoOn(since)),
-            // What could not be thawed is tried again.
+            // A cgroup that could not be thawed is tried again.
             (Phase::Runs, false) if group.waits() => Some(Work::LetGo),
             (Phase::Runs, false) => {
                 let latest = group.cpusets.last()?;

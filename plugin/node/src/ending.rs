@@ -13,7 +13,7 @@ const TERM: u64 = 1 << (libc::SIGTERM - 1);
 #[derive(Debug, Default)]
 pub(crate) struct Tasks(Vec<(pid_t, Signs)>);
 
-/// What a task's state says of its end.
+/// The signs of a task's end in its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Signs {
     is_zombie: bool,

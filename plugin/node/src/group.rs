@@ -27,7 +27,7 @@ impl Unit {
 pub(crate) struct Group {
     /// The cpuset's own, the latest choice last.
     pub cpusets: Vec<Entry>,
-    /// What its steps have bound inside it.
+    /// The bindings of its steps inside it.
     pub bindings: Vec<Entry>,
 }
 

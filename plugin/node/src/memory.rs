@@ -37,7 +37,7 @@ pub(crate) struct Move {
     fence: Option<NodeSet>,
 }
 
-/// What became of the memory.
+/// The result of moving memory.
 #[derive(Debug, Default)]
 struct Moved {
     /// Pages that stayed.

@@ -30,7 +30,7 @@ pub(crate) struct ServedNode {
     cpusets: HashMap<Unit, Tracked>,
 }
 
-/// What the service has beside its nodes.
+/// The means of the service beside its nodes.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     /// The CPUs that are online, and whether they were others before.
@@ -150,7 +150,7 @@ impl ServedNode {
         let mut session = self.ledger.session(PATIENCE)?;
         let cpusets = &mut self.cpusets;
         let done = work.iter().try_for_each(|(unit, work)| {
-            // What was done before changes what is there.
+            // The work before may have changed the entries.
             let group = Group::all(session.entries()).remove(unit);
             match (cpusets.get_mut(unit), group) {
                 (Some(tracked), Some(group)) => {

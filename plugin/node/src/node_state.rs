@@ -5,7 +5,7 @@ use berth_host::ledger::{Entry, TaskCgroup};
 use berth_placement::{CpuSet, Node};
 use libc::pid_t;
 
-/// What is known of a node.
+/// The facts of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeState<'a> {
     pub node: &'a Node,

@@ -23,7 +23,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(4);
 /// The time between two rounds of other work, such as writing a file of metrics.
 const BETWEEN_CHORES: Duration = Duration::from_secs(15);
 
-/// What a service is told.
+/// The options of a service.
 pub struct Options<'a> {
     /// The directory for the state of all nodes of this host.
     pub base: PathBuf,
@@ -216,7 +216,7 @@ impl<'a> Service<'a> {
         let is_over = all
             .first()
             .is_some_and(|signals| signals.any() == Some(true));
-        // What has changed is looked at anyway.
+        // Every node is looked at anyway, whatever has changed.
         while self
             .changes
             .read_events()

@@ -22,7 +22,7 @@ impl Way<'_> {
         moved(self.node, (self.from, self.to), cpus)
     }
 
-    /// What a task's cgroup has then, of what its step reaches. A task whose place the step does not reach has all of
+    /// A task's cgroup after the change, within its step's reach. A task whose place the step does not reach has all of
     /// the step's; a step that reaches none of it stays where it is.
     pub(crate) fn leaf(&self, leaf: &TaskCgroup, reach: &CpuSet) -> TaskCgroup {
         if self.from == self.to {
@@ -42,7 +42,7 @@ impl Way<'_> {
     }
 }
 
-/// What a task's cgroup had, and what it is to have.
+/// A change of a task's cgroup.
 pub(crate) struct Change<'a> {
     pub before: &'a TaskCgroup,
     pub after: &'a TaskCgroup,

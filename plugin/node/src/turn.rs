@@ -1,4 +1,4 @@
-//! What is done with a cpuset while the ledger is locked: its steps go elsewhere, are frozen, and go on.
+//! The work on a cpuset while the ledger is locked: its steps go elsewhere, are frozen, and go on.
 
 use berth_host::LedgerError;
 use berth_host::cgroup::Place;
@@ -141,7 +141,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// What a step reaches: its own cgroup may have less than its job.
+    /// The CPUs that a step reaches: its own cgroup may have less than its job.
     fn reach(&self, entry: &Entry) -> CpuSet {
         let tasks = self.here.cgroups.tasks(entry);
         let folder = tasks.and_then(|tasks| tasks.open().ok());
@@ -150,7 +150,7 @@ impl Turn<'_, '_> {
         has.map_or_else(|| own.clone(), |has| has.intersection(own))
     }
 
-    /// What the job's extern step has adopted follows.
+    /// Moves the processes that the job's extern step has adopted.
     fn move_adopted(&self, latest: &Entry, to: &CpuSet) {
         let is_of_job = latest.cpuset.is_some_and(|cpuset| cpuset.of_job);
         let step = self.here.cgroups.step(latest);

@@ -1,4 +1,4 @@
-//! What the step may use: the only place where a credential's cores become CPUs.
+//! The CPUs that a step may use: the only place where a credential's cores become CPUs.
 //! In: the allocation and core specialisation. Out: [`Owned`].
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
@@ -24,7 +24,7 @@ pub struct Owned {
     usable: PuSet,
     /// Number of usable hardware threads.
     pub count: u32,
-    /// What the step owns whole and in part, before specialised threads are
+    /// The objects that the step owns whole and in part, before specialised threads are
     /// taken a second time.
     pub counts: Counts,
     /// The step's CPUs for a task that is bound to all of them.
@@ -139,7 +139,7 @@ impl Owned {
         pus.iter().copied().filter(|pu| self.has(*pu))
     }
 
-    /// What the step may use if only some CPUs may be used. It still has all CPUs of its cores.
+    /// The CPUs that the step may use if only some may be used. It still has all CPUs of its cores.
     pub(crate) fn within(&self, cpus: &CpuSet, node: &Node) -> Self {
         let table = node.table();
         let usable = self.usable_within(cpus, table);
@@ -166,7 +166,7 @@ impl Owned {
         usable
     }
 
-    /// What the step may use if it has no CPUs but some.
+    /// The CPUs that the step may use if it has no others than some.
     pub(crate) fn inside(&self, cpus: &CpuSet, node: &Node) -> Self {
         Self {
             all: self.all.intersection(cpus),

@@ -93,7 +93,7 @@ impl Weights {
     }
 }
 
-/// What a job finds when it comes to its pool.
+/// The state of a pool when a job comes to it.
 #[derive(Clone, Debug)]
 pub struct Room<'a> {
     /// The job's CPUs on this node.

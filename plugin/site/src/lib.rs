@@ -1,4 +1,4 @@
-//! What a site sets, and what slurmd announces of it: the words of berth's line in plugstack.conf, the files of
+//! A site's settings, and slurmd's announcement of them: the words of berth's line in plugstack.conf, the files of
 //! cpusets and pools, and the rules that decide which CPUs a task gets on a node.
 //! In: texts. Out: values. `berth-host` reads and writes the files; nothing here makes a system call.
 #![forbid(unsafe_code)]

@@ -152,7 +152,7 @@ impl SiteRules {
         names.filter(|name| !known(name)).collect()
     }
 
-    /// What slurmd calls a socket; packages if the word is not known.
+    /// The object that slurmd calls a socket; packages if the word is not known.
     #[must_use]
     pub fn socket(&self) -> SocketKind {
         let all = [SocketKind::Package, SocketKind::Numa, SocketKind::L3];

@@ -212,7 +212,7 @@ impl Settings {
         }
     }
 
-    /// What is in force of a key, as the administrator would write it.
+    /// The value in force of a key, as the administrator would write it.
     #[must_use]
     pub fn in_force(&self, key: &str) -> String {
         let word = |is_on: bool| if is_on { "on" } else { "off" };

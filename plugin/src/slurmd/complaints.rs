@@ -1,15 +1,15 @@
-//! What is wrong with this node, for `berth doctor`, by what slurmd looked at. A later look takes back what an earlier
+//! The faults of this node, for `berth doctor`, by what slurmd looked at. A later look takes back what an earlier
 //! one found, so a fault that is over is over for doctor too. Every complaint was logged when it arose.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What was found at the last look at each thing.
+/// The result of the last look at each thing.
 static LATEST: Mutex<[Latest; 9]> = Mutex::new([Latest::NONE; 9]);
 /// Whether that has changed since slurmd's last announcement.
 static CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// What slurmd looks at.
+/// A thing that slurmd looks at.
 #[derive(Clone, Copy)]
 pub(crate) enum About {
     /// The settings in plugstack.conf.
@@ -36,7 +36,7 @@ pub(crate) enum About {
 #[derive(PartialEq, Eq)]
 struct Latest {
     wrong: Vec<String>,
-    /// What an administrator should know, though nothing is wrong with this node.
+    /// Warnings to the administrator, though nothing is wrong with this node.
     doubts: Vec<String>,
 }
 

@@ -23,19 +23,19 @@ use crate::step::convert::NodeCredential;
 use crate::step::cpuset_size::{self, Size};
 use crate::step::own_options::{self, Own, Texts};
 
-/// What a step's cpuset is to be.
+/// The cpuset that a step requests.
 pub(crate) struct CpusetOfStep {
     /// The request, for slurmstepd.
     pub wish: CpusetWish,
     cpuset: StepCpuset,
-    /// What the job owns on this node.
+    /// The job's allocation on this node.
     job_allocation: Allocation,
 }
 
 /// The cpuset of a step.
 ///
 /// # Errors
-/// What is wrong with the request, for the user.
+/// A request that cannot be read, as a text for the user.
 pub(crate) fn of_step(
     launch: &LaunchRequest<'_>,
     (options, texts): (&[SpankOption], &Texts),
@@ -267,7 +267,7 @@ pub(crate) fn read_site_file(node_name: &str) {
     FILE.read(named.cpusets.as_deref(), node_name, parse, doubts);
 }
 
-/// What the administrator should know of a file that holds: users and CPUs that this node does not
+/// Warnings to the administrator about a file that is in force: users and CPUs that this node does not
 /// have.
 fn doubts(sets: &SiteCpusets) -> Vec<String> {
     let path = sets.path.display();

@@ -60,7 +60,7 @@ pub(super) fn put_back(node_name: &str) -> bool {
     is_back
 }
 
-/// What slurmstepd is handed, with slurmd's mark; nothing while slurmd has no key.
+/// The handover with slurmd's mark; nothing while slurmd has no key.
 ///
 /// # Errors
 /// It is longer than slurmstepd reads: a client of a user's own has sent lists beyond all use.

@@ -124,7 +124,7 @@ fn plan_step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let requested = requested.map_err(NotPlanned::refused)?;
     let ask = &requested.step.request;
     compare(&settings, (id, &node_name), ask, &node);
-    // What can never fit is refused here, whoever else is on the node.
+    // A request that can never fit is refused here, whoever else is on the node.
     let plan = plan(ask, &node, &NO_CLAIMS)?;
     let cpus_per_task = ask.cpus_per_task;
     reserved::look(&plan, || name(id));
@@ -204,7 +204,7 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
     }
 }
 
-/// What the step has of this node, and whose it is, by the credential.
+/// The step's share of this node and its user, by the credential.
 fn share_of_node(
     launch: &LaunchRequest<'_>,
     index: u32,

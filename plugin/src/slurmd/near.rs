@@ -1,4 +1,4 @@
-//! What `--near` needs from Slurm: the GPUs that it gave a step on a node, and which it binds to each task. In: the
+//! Slurm's part in `--near`: the GPUs that it gave a step on a node, and which it binds to each task. In: the
 //! credential, `--tres-bind`. Out: `Gres` for the request, or what a user should know where berth cannot tell which
 //! these are.
 //!
@@ -22,7 +22,7 @@ pub(crate) struct NearDevices {
     pub gres: Option<Gres>,
     /// Whether Slurm gave it some at all.
     pub has_gpus: bool,
-    /// What berth cannot tell, each with what it does instead: notes, unless the request is strict.
+    /// Facts that berth lacks, each with what it does instead: notes, unless the request is strict.
     doubts: Vec<(String, &'static str)>,
 }
 
@@ -31,7 +31,7 @@ const ALL: &str = "the tasks are placed next to all such devices of this node, i
 const DIVIDED: &str = "the tasks get this step's GPUs in PCI order, evenly divided; leave --tres-bind \
                        and --gpu-bind out, or write them in another way";
 
-/// What Slurm gave the step on the job's node with that place, for so many tasks. A credential without an
+/// The step's GPUs on the job's node with that place, for so many tasks. A credential without an
 /// answer gives nothing.
 pub(crate) fn devices_of_step(
     near: Option<&Near>,
@@ -117,7 +117,7 @@ const CLOSEST_GPU: u16 = 0x02;
 
 const GPUS: [&str; 3] = ["gpu", "shard", "mps"];
 
-/// What Slurm gave on a node.
+/// The GPUs that Slurm gave on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeGres {
     /// The step's; an error is a text for the log.
@@ -140,7 +140,7 @@ pub(crate) enum Gpus {
     UnknownOfJob,
 }
 
-/// What Slurm gave the step on the job's node with that place.
+/// The step's GPUs on the job's node with that place.
 pub(crate) fn gres_of_node(cred: &Credential<'_>, index: u32) -> NodeGres {
     let step = cred.step_gres(index).map_err(|why| why.to_string());
     let has_gpus = step.as_ref().map_or(true, |all| all.iter().any(is_gpu));
@@ -217,7 +217,7 @@ impl NodeGres {
 /// The GPUs of each task, as Slurm binds them; none where it leaves the choice open.
 ///
 /// # Errors
-/// What berth cannot read, as a text for the user.
+/// A list that berth cannot read, as a text for the user.
 pub(crate) fn gpus_of_tasks(
     gres: &Gres,
     tasks: u32,

@@ -139,7 +139,7 @@ pub(crate) fn read_site_file(node_name: &str) {
     FILE.read(named.pools.as_deref(), node_name, parse, doubts);
 }
 
-/// What the administrator should know of a file that holds.
+/// Warnings to the administrator about a file that is in force.
 fn doubts(pools: &SitePools) -> Vec<String> {
     let path = pools.path.display();
     log::info!(

@@ -53,7 +53,7 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
     announce::in_plugstack();
 }
 
-/// What must be there before the first launch, and what must not be there any more.
+/// Makes all that the first launch needs, and removes what earlier slurmds left.
 fn begin(node_name: &str) {
     metrics::begin(node_name);
     refresh::begin(node_name);

@@ -59,7 +59,7 @@ impl From<slurm_sys::Error> for NotPlanned {
 pub(crate) struct Share {
     /// Its tasks.
     pub tasks: u32,
-    /// What the step owns there.
+    /// The step's allocation there.
     pub allocation: Allocation,
     /// Its place among the job's nodes.
     pub index: u32,

@@ -19,7 +19,7 @@ pub(super) struct RequestedStep {
     pub inherited: bool,
     /// `--pool`.
     pub pool: Option<PoolWish>,
-    /// What the user should know of it.
+    /// Notes to the user about it.
     pub notes: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ fn pool(texts: &Texts) -> Result<Option<PoolWish>, String> {
     pool.transpose().map_err(|why| format!("--pool: {why}"))
 }
 
-/// What berth's own options request, else the site's default binding for regular steps whose
+/// The request of berth's own options, else the site's default binding for regular steps whose
 /// `--cpu-bind` requests nothing; `--binding=none` switches that off. The second value is the note to
 /// the user where this node honours none of these options (`binding=off`).
 fn ours(

@@ -1,4 +1,4 @@
-//! What the administrator should know of reserved CPUs: Slurm gives them to jobs, as long as
+//! Warnings to the administrator about reserved CPUs: Slurm gives them to jobs, as long as
 //! slurm.conf does not name them in `CpuSpecList=`.
 
 use berth_placement::owned::Reserved;

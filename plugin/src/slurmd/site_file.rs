@@ -14,12 +14,12 @@ pub(crate) struct SiteFile<T> {
     key: &'static str,
     about: About,
     last_good: LastGoodConfig,
-    /// What holds on a node that has never read the file.
+    /// The rule of a node that has never read the file.
     without: &'static str,
     in_force: Mutex<Option<InForce<T>>>,
 }
 
-/// What was read last, and held.
+/// The last content that could be read.
 struct InForce<T> {
     content: Arc<T>,
     path: PathBuf,
@@ -57,7 +57,7 @@ impl<T> SiteFile<T> {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is in force; nothing without the key, or if the file has never been readable.
+    /// The content in force; nothing without the key, or if the file has never been readable.
     pub(crate) fn in_force(&self) -> Option<Arc<T>> {
         self.known().as_ref().map(|known| known.content.clone())
     }

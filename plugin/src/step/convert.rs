@@ -90,7 +90,7 @@ pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
     }
 }
 
-/// What `TaskPluginParam` says for steps without a `--cpu-bind`; `None` if it says nothing.
+/// The default of `TaskPluginParam` for steps without a `--cpu-bind`; `None` if it has none.
 pub(crate) fn default_cpu_bind(slurm: Abi) -> Option<CpuBind> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) }?;
@@ -256,7 +256,7 @@ pub(crate) struct NodeCredential<'a> {
 }
 
 impl NodeCredential<'_> {
-    /// What the job owns on this node.
+    /// The job's allocation on this node.
     pub(crate) fn job_allocation(self) -> Result<Allocation, slurm_sys::Error> {
         let cores = self.cred.node_cores(self.index)?;
         Ok(allocation(self.cred.job_cores(&cores)?, &cores))

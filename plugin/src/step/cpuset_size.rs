@@ -31,7 +31,7 @@ impl Default for Size {
 }
 
 impl Size {
-    /// What a text says; one that cannot be read says nothing, because berth alone writes it.
+    /// The meaning of a text; one that cannot be read means nothing, because berth alone writes it.
     pub(crate) fn of(text: Option<&str>) -> Self {
         text.and_then(|text| text.parse().ok()).unwrap_or_default()
     }

@@ -75,7 +75,7 @@ pub(crate) struct Handover {
     /// Whether bound tasks are confined to their CPUs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub confine: bool,
-    /// What slurmstepd decides. Until then the message has the step's own CPUs.
+    /// The wish that slurmstepd decides. Until then the message has the step's own CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Box<Step>>,
 }
@@ -184,7 +184,7 @@ impl Handover {
         self.note = join_bounded(&plan.notes, said.chain(unconfined.map(String::from)));
     }
 
-    /// What `--cpu-bind=ldoms` gives the tasks beyond the step's CPUs, without the fix `ldoms-inside`. A cpuset and a pool
+    /// The CPUs that `--cpu-bind=ldoms` gives the tasks beyond the step's, without the fix `ldoms-inside`. A cpuset and a pool
     /// hold their steps all the same.
     fn beyond_own(&self, request: &Request, plan: &Plan) -> CpuSet {
         let is_member = self.pool.as_ref().is_some_and(|pool| pool.member.is_some());
@@ -204,7 +204,7 @@ impl Handover {
     }
 }
 
-/// What a launch request says of the step's GPUs. `are_listed`: Slurm gave it some, and lists them.
+/// The step's GPUs by its launch request. `are_listed`: Slurm gave it some, and lists them.
 /// Source: Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it bound to the
 /// task, or with `none` all of the step's.
 pub(crate) fn gpu_grant(launch: &LaunchRequest<'_>, are_listed: bool) -> GpuGrant {

@@ -47,7 +47,7 @@ pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -
 /// A function that plans a step or a batch script.
 pub(crate) type Planner = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
-/// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
+/// The CPUs, of those that a step may use, that other steps are bound to. Most ledgers are empty, and then
 /// nobody asks which these are.
 pub(crate) fn others<'a>(
     session: &'a Session<'_>,

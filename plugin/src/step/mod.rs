@@ -30,7 +30,7 @@ pub(crate) struct Step {
     pub cpuset: Option<CpusetWish>,
     /// The GPUs that Slurm gave the step.
     pub gpus: GpuGrant,
-    /// What the user should know of a `--near` that is honoured.
+    /// Notes to the user about a `--near` that is honoured.
     pub near_notes: Vec<String>,
 }
 

@@ -88,7 +88,7 @@ fn in_environment(name: &str, env: impl Fn(&str) -> Option<String>) -> Option<St
     env(&plain).or_else(|| env(&format!("SLURM_SPANK_{plain}")))
 }
 
-/// What berth's own options request.
+/// The request of berth's own options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ours {
     /// `--binding`; its strategy is not `none`.
@@ -111,7 +111,7 @@ impl Ours {
     /// Reads the options' texts.
     ///
     /// # Errors
-    /// What is wrong with them, for the user.
+    /// A text that cannot be read, in words for the user.
     pub(crate) fn read(texts: &Texts) -> Result<Self, String> {
         let mut requested = OwnRequest::default();
         for own in Own::ALL {
@@ -208,7 +208,7 @@ mod tests {
         assert!(!Texts::default().chooses());
     }
 
-    /// What requests nothing is not said to be switched off.
+    /// An option that requests nothing is not said to be switched off.
     #[test]
     fn off_and_none_request_nothing() {
         for (own, text, is_empty) in [

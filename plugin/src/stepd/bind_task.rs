@@ -116,7 +116,7 @@ fn started(step: &mut RunningStep, record: &StepRecord<'_>) {
     STATE.started(first.pid);
 }
 
-/// What a job's `RESUME_OPTION` cannot do here.
+/// The note about a job's `RESUME_OPTION` that has no effect here.
 fn resume_note(step: &RunningStep) -> Option<&'static str> {
     let fences = step.fences.as_ref()?;
     let requests = &fences.cpuset()?.requested;

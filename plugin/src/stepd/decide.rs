@@ -33,7 +33,7 @@ const BETWEEN_CPUSETS: Duration = Duration::from_millis(200);
 pub(super) const WAITS: &str = "the CPUs of this job's cpuset are used by others since the job was suspended; the step's \
                                 tasks run when the job has its CPUs";
 
-/// What of the step its decision needs beside the request.
+/// The step's facts that its decision needs beside the request.
 pub(super) struct StepContext<'a> {
     pub node_name: &'a str,
     pub dir: StateDir,
@@ -45,7 +45,7 @@ pub(super) struct StepContext<'a> {
     pub is_in_pool: bool,
 }
 
-/// What was decided.
+/// A decision.
 pub(super) struct Decided {
     /// The step, inside its cpuset.
     pub step: Step,
@@ -323,7 +323,7 @@ impl Case<'_> {
         }
     }
 
-    /// What is decided where the step's entry cannot be written. What must not be shared is refused. `others` is empty
+    /// The decision where the step's entry cannot be written. A wish that must not share is refused. `others` is empty
     /// where the ledger could not be read either.
     fn without_ledger(&self, why: &str, others: &Claims) -> Result<Decided, Failed> {
         let ask = &self.step.request;

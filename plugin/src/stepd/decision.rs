@@ -1,5 +1,5 @@
-//! What of a step slurmstepd decides, and puts into its record: a wish that slurmd has left open, and the cpuset of the job
-//! for a step that requests none.
+//! slurmstepd's own decisions, which it puts into the step's record: a wish that slurmd has left open, and the cpuset of
+//! the job for a step that requests none.
 
 use berth_host::LedgerError;
 use berth_host::ledger::Session;

@@ -125,7 +125,7 @@ impl Fences {
         self.cpuset.as_ref()
     }
 
-    /// What the user must know; empty if every task is confined.
+    /// The note to the user; empty if every task is confined.
     pub(crate) fn note(&self) -> String {
         let tasks = self.why.iter().map(|why| {
             let all = self.made + self.missed;

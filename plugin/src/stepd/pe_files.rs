@@ -41,7 +41,7 @@ pub(crate) struct Prepared {
     first: Option<FirstTask>,
 }
 
-/// What was chosen, on the machine that slurmd found.
+/// The files for the chosen cores, on the machine that slurmd found.
 pub(crate) fn request(chosen: &Chosen, node_name: &str) -> Result<FilesRequest, String> {
     let found = machine_file(node_name)?;
     Ok(FilesRequest {
@@ -98,7 +98,7 @@ fn prepared(spank: &Spank<'_>, request: &FilesRequest) -> Result<Prepared, Strin
         Vec::new()
     };
     let cpus: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
-    // What is cut here is no path that can be used.
+    // A path that is cut here is longer than the kernel takes.
     let tmpdir = spank.env_bytes("TMPDIR", libc::PATH_MAX as usize);
     Ok(Prepared {
         place: place(tmpdir.map(OsString::from_vec), &name)?,

@@ -58,7 +58,7 @@ impl Place {
         let hostfile = file(&folder, HOSTFILE, |to| texts.hostfile(to));
         let done = hostfile.and_then(|()| file(&folder, RANKFILE, |to| texts.rankfile(to)));
         if done.is_err() {
-            // What is not there cannot be removed, and a folder that is not empty stays.
+            // A file that is not there cannot be removed, and a folder that is not empty stays.
             for name in [HOSTFILE, RANKFILE] {
                 let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
             }

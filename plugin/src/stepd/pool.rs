@@ -42,21 +42,21 @@ pub(crate) struct Membership {
     since: u64,
 }
 
-/// What came of a job that its partition puts into a pool.
+/// The result for a job that its partition puts into a pool.
 enum Admission {
     In(Box<OwnEntry>, StateDir, WeightError),
     Full(Full, WeightError),
     Unknown(String),
 }
 
-/// What a step has found on a node with pools.
+/// A step's place on a node with pools.
 #[derive(Default)]
 pub(crate) struct Entered {
     /// Its place, if its job is in a pool.
     pub membership: Option<Membership>,
     /// Whether its job is in its pool, or outside because that is full; nothing if no pool is for it.
     pub pool: Option<bool>,
-    /// What the user must know.
+    /// A note to the user.
     pub note: Option<String>,
     /// The step's folders, if it is outside of pools.
     pub beside: Option<JobFolders>,
@@ -64,7 +64,7 @@ pub(crate) struct Entered {
     pub is_nice: bool,
 }
 
-/// What holds on this node for jobs outside of pools, for a step without a handover: whatever was lost, it goes before
+/// The rule of this node for jobs outside of pools, for a step without a handover: whatever was lost, it goes before
 /// nobody.
 pub(crate) fn of_node(node_name: &str) -> Option<InPool> {
     let words = announcement::read(&state_dir(node_name).ok()?).ok()?;
@@ -164,7 +164,7 @@ fn as_member(job: &str, member: &Member, weighed: WeightError) -> Option<String>
     Some(no_weight(job, member, &format!("{why}; {nice}")))
 }
 
-/// What a step of any other job gets on a node with pools, beside the job's weight.
+/// The place of a step of any other job on a node with pools, beside the job's weight.
 fn as_normal(job: &str, folders: Folders, failed: WeightError) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
@@ -291,7 +291,7 @@ impl Membership {
             .iter()
             .any(|entry| entry.step.job == own.job && entry.step != own);
         if is_last {
-            // What of the job lives on, as a script that was not in the pool, has no place there any more.
+            // A part of the job that lives on, as a script that was not in the pool, has no place there any more.
             set_weight(
                 &self.step,
                 &JobFolders::own(),

@@ -88,10 +88,10 @@ pub(super) fn set_weight_unless_in_pool(
     (!is_in_pool).then(|| set_weight(job, folders, (others, session)))
 }
 
-/// What the kernel does not count.
+/// The word for a figure that the kernel does not count.
 const UNKNOWN: &str = "unknown";
 
-/// What an ended step has used; times in microseconds.
+/// The CPU time of an ended step; times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Used {
     /// Microseconds for which the step was there, at least 1.
@@ -103,7 +103,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// What the kernel has counted of a step that was there for so many nanoseconds.
+    /// The kernel's counts of a step that was there for so many nanoseconds.
     pub(super) fn of(step: &str, folders: Option<&JobFolders>, nanoseconds: u64) -> Self {
         let used = folders.map(JobFolders::used);
         if let Some(Err(why)) = &used {

@@ -1,6 +1,6 @@
 //! slurmstepd before the tasks are forked: slurmd's handover and masks, read from the step record.
 //! It trusts only data with slurmd's mark; without it the tasks keep to the step's own CPUs.
-//! What slurmd has left open is decided here ([`crate::stepd::decision`]).
+//! A wish that slurmd has left open is decided here ([`crate::stepd::decision`]).
 
 use std::ffi::c_void;
 
@@ -153,7 +153,7 @@ fn admit(record: &StepRecord<'_>, handover: &mut Handover, node_name: &str) -> E
     entered
 }
 
-/// What is reported of a step without a handover, and what holds there: the site's settings.
+/// Note, rule and fence of a step without a handover: the site's settings hold there.
 fn stands_in(slurm: Abi, record: &StepRecord<'_>, (handover, is_read): (&mut Handover, bool)) {
     if is_read {
         return;
@@ -163,7 +163,7 @@ fn stands_in(slurm: Abi, record: &StepRecord<'_>, (handover, is_read): (&mut Han
     handover.confine = settings::current().confine.confines(None);
 }
 
-/// What holds for a step without a handover.
+/// The handover of a step that has none.
 fn without_handover(node_name: &str) -> Handover {
     Handover {
         pool: pool::of_node(node_name),
@@ -183,7 +183,7 @@ fn handover_of(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, Str
     })
 }
 
-/// What confines its tasks: to their own CPUs, or to the step's cpuset.
+/// The fences of its tasks: around their own CPUs, or around the step's cpuset.
 fn fences(id: StepId, handover: &Handover) -> Option<Fences> {
     let confines = handover.confine || handover.cpuset.is_some();
     confines.then(|| Fences::new(id, handover.cpuset.clone(), handover.confine))

@@ -112,7 +112,7 @@ impl RunningStep {
     }
 }
 
-/// What slurmstepd knows of a step that SPANK's hooks alone serve.
+/// The facts of a step that SPANK's hooks alone serve.
 #[derive(Default)]
 pub(crate) struct Alone {
     /// For the log.
@@ -131,7 +131,7 @@ pub(crate) struct Alone {
     pub wanted: usize,
 }
 
-/// What `quarantine=` holds of slurmstepd's own.
+/// The processes of slurmstepd that `quarantine=` holds.
 #[derive(Debug, Default)]
 pub(crate) struct Quarantine {
     /// The job's first core.
@@ -154,7 +154,7 @@ impl Quarantine {
     }
 }
 
-/// What the processes get that a job's extern step adopts.
+/// The CPUs of the processes that a job's extern step adopts.
 #[derive(Debug)]
 pub(crate) struct Adopts {
     /// The job.

@@ -46,7 +46,7 @@ pub(crate) struct State {
     step: Mutex<Option<RunningStep>>,
     /// The step, if only SPANK's hooks serve it. Written by `init_post_opt`, then as `step`.
     alone: Mutex<Option<Alone>>,
-    /// What `quarantine=` holds. Written by SPANK's `init`; read and let go in the parent.
+    /// The processes that `quarantine=` holds. Written by SPANK's `init`; read and let go in the parent.
     quarantine: Mutex<Quarantine>,
     /// The job's CPUs, for processes that its extern step adopts. Written by SPANK's `init`; read in
     /// slurmstepd's own threads.
@@ -152,7 +152,7 @@ impl State {
         unpoisoned(&self.alone)
     }
 
-    /// What `quarantine=` holds. A task must not call this.
+    /// The processes that `quarantine=` holds. A task must not call this.
     pub(crate) fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
         unpoisoned(&self.quarantine)
     }

@@ -19,7 +19,7 @@ use crate::site::standing;
 use crate::step::cpuset_size::{OPTION, Size};
 use crate::submit::env;
 
-/// What an outer command requested, before this command's own words take its place.
+/// An outer command's request, before this command's own words take its place.
 static OUTER: OnceLock<Option<String>> = OnceLock::new();
 
 fn outer_request() -> Option<&'static str> {

@@ -51,7 +51,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     if let Some(why) = named_twice(own, words) {
         return Err(why);
     }
-    // What an outer command set comes first, and does not count beside a typed value.
+    // An outer command's value comes first, and does not count beside a typed one.
     if words.is_unsure() || typed.is_some_and(|typed| typed != text) {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn both_choose(all: &Texts) -> Result<(), String> {
     }
 }
 
-/// What is wrong if an option has two values, by both of its names.
+/// The error for an option that has two values, by both of its names.
 fn named_twice(own: Own, words: &Words) -> Option<String> {
     let is_ours = SHORT.load(Ordering::Relaxed) & (1 << own as u32) != 0;
     words.named_twice(own).filter(|_| is_ours)

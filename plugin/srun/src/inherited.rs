@@ -1,4 +1,4 @@
-//! What an srun inside a step finds in its environment of the step around it: that step's masks, which no user wrote.
+//! Masks that an srun inside a step finds in its environment: those of the step around it, which no user wrote.
 //! They would give the inner step's tasks one core for all, or CPUs that it does not own. berth marks each list of masks
 //! that leaves it, and so knows a list that comes back. Source: `setup_env` gives a task its step's lists,
 //! `_setup_env_args` of srun reads them.
@@ -22,7 +22,7 @@ pub fn is_outer_list(mode: &Mode, get: impl Fn(&str) -> Option<String>) -> bool 
     mark.is_some() && get(CPU_BIND) == mark
 }
 
-/// What the step around was asked for, if a request has its node masks. `get` reads a variable.
+/// The `--mem-bind` of the step around, if a request has its node masks. `get` reads a variable.
 pub fn outer_memory(policy: &MemPolicy, get: impl Fn(&str) -> Option<String>) -> Option<MemPolicy> {
     let masks = MemPolicy::read("mask_mem", &get(MEM)?)?;
     if masks.ok()? != *policy {

@@ -1,4 +1,4 @@
-//! What berth's own options request. In: the text of each. Out: [`OwnRequest`], or what is wrong with a text.
+//! The request of berth's own options. In: the text of each. Out: [`OwnRequest`], or an error in a text.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl OwnRequest {
     /// Reads an option's text. What was given before no longer counts.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A text that cannot be read.
     pub fn set(&mut self, own: Own, text: &str) -> Result<(), String> {
         let mapping = &mut self.mapping;
         match own {
@@ -51,7 +51,7 @@ impl OwnRequest {
     /// Reads an option's text where a command of Slurm's takes it: of `--pool` only `none`.
     ///
     /// # Errors
-    /// What is wrong with the text, for the user.
+    /// A text that cannot be read, in words for the user.
     pub fn take(&mut self, own: Own, text: &str) -> Result<(), String> {
         // The site decides which jobs are in a pool.
         let read = match own {

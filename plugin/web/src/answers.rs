@@ -1,4 +1,4 @@
-//! What can be asked: the plan of a line, its check, the machine, the known machines, the options. Each answer is the
+//! The page's questions: the plan of a line, its check, the machine, the known machines, the options. Each answer is the
 //! text of the command's own document.
 
 use berth_answer::args::{Format, shortened};
@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::page_world::PageWorld;
 use crate::{Answer, Message, Request};
 
-/// What a picture of letters may have; the page shows none.
+/// The screen of a picture of letters; the page shows none.
 const SCREEN: Screen = Screen {
     width: 80,
     has_colours: false,
@@ -108,7 +108,7 @@ fn after_variables(request: &Request, line: &str) -> Result<String, String> {
     Ok(words.join(" "))
 }
 
-/// What `berth plan` prints.
+/// The output of `berth plan`.
 fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let question = match question(request, world, true) {
         Ok(question) => question,
@@ -132,7 +132,7 @@ fn planned(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     })
 }
 
-/// What `berth check --format json` prints.
+/// The output of `berth check --format json`.
 fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let question = match question(request, world, false) {
         Ok(question) => question,
@@ -173,7 +173,7 @@ fn checked(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     })
 }
 
-/// What `berth topo --format json` prints, by the rules of the words.
+/// The output of `berth topo --format json`, by the rules of the words.
 fn topo(request: &Request, world: &PageWorld) -> Result<Answer, Failure> {
     let question = match question(request, world, false) {
         Ok(question) => question,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::page_world::PageWorld;
 
-/// What the page asks.
+/// A question of the page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
@@ -33,14 +33,14 @@ pub struct Request {
     script: Option<String>,
 }
 
-/// What the command would print, and its exit code.
+/// The output of the command, and its exit code.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The exit code.
     pub code: u8,
     /// The text on stdout.
     pub output: String,
-    /// What the command says on stderr, each text without the words before it.
+    /// The command's texts on stderr, each without the words before it.
     pub messages: Vec<Message>,
 }
 

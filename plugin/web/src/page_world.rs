@@ -17,7 +17,7 @@ use crate::Request;
 /// The name of an XML that has none.
 const XML_NAME: &str = "machine.xml";
 
-/// What the page knows.
+/// The facts that the page has.
 pub(crate) struct PageWorld {
     /// The text that stands for the machine in answers.
     pub source: String,

@@ -18,7 +18,7 @@ use crate::world::Context;
 #[derive(Clone, Debug)]
 pub struct SrunOptions {
     request: SrunRequest,
-    /// What it was read from.
+    /// The options that it was read from.
     options: Vec<LineOption>,
 }
 
@@ -136,7 +136,7 @@ fn from_variables(on_line: &[String], context: &Context, release: Release) -> Ve
 /// srun takes a range of nodes; a plan that slurmctld is not asked about is for one number of them.
 ///
 /// # Errors
-/// What to write instead.
+/// The words to write instead.
 pub fn one_number(request: &SrunRequest) -> Result<(), String> {
     let Some(range) = request.nodes else {
         return Ok(());

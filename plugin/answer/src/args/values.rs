@@ -120,7 +120,7 @@ pub(super) fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// What counts as a socket.
+/// Values for the object that counts as a socket.
 pub fn socket() -> impl TypedValueParser<Value = SocketKind> {
     let words = &[
         "package  The processor package (slurmd's default)",

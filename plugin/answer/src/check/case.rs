@@ -114,7 +114,7 @@ impl<'a> Case<'a> {
     /// The step's mapping.
     ///
     /// # Errors
-    /// What is wrong with its options.
+    /// Options that cannot be read, or exclude each other.
     pub(crate) fn mapping(&self) -> Result<Option<Mapping>, MappingError> {
         let [map, rank, bind] = MAPPING.map(|name| self.has(name));
         Mapping::read(MappingTexts { map, rank, bind })

@@ -14,7 +14,7 @@ use super::variables::{Variables, may_be_options};
 use crate::lines::System;
 use crate::shell::Word;
 
-/// What a command is to a check.
+/// The kind of a command, for a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Srun,

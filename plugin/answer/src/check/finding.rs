@@ -1,4 +1,4 @@
-//! What a check finds: a trap, and the changes of words that may repair it.
+//! A finding of a check: a trap, and the changes of words that may repair it.
 
 use std::ops::Range;
 

@@ -37,7 +37,7 @@ use script::{Role, Script};
 pub use report::Report;
 pub use steps::answer;
 
-/// What is checked, and what it is for.
+/// The text that is checked, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// A line or a batch script.
@@ -229,7 +229,7 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
             (_, Kind::Srun) if role == Role::InTasks => found.push(rules::in_tasks(case)),
             (_, Kind::Srun) if starts => {
                 found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
-                // What its own command refuses is not planned.
+                // A line that its own command refuses is not planned.
                 let is_refused = |one: &Finding| rules::AT_SUBMISSION.contains(&one.rule);
                 if !found.iter().any(is_refused) {
                     found.extend(planned::on_machine(case));

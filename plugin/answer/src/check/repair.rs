@@ -22,7 +22,7 @@ const HIDING: &str = "other-command misspelt-option indented-directive wrong-val
 /// The corrected text.
 pub(super) struct Corrected {
     pub text: Vec<u8>,
-    /// What showed only behind other repairs, and was repaired too.
+    /// Findings that showed only behind other repairs, and were repaired too.
     pub more: Vec<Finding>,
 }
 

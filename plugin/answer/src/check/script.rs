@@ -21,7 +21,7 @@ use crate::shell::{
 };
 use crate::text::has_word;
 
-/// What a script is to the one around it.
+/// The place of a script in the one around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It is the text that is checked.
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
             "wait" => return self.found.waits.push(simple.block),
             "setenv" => return self.setenv(rest),
             "unset" | "unsetenv" => return self.unset(rest),
-            // What runs there may set every variable.
+            // The commands that run there may set every variable.
             "." | "source" | "eval" => {
                 if name.text == "eval" {
                     self.text_of(rest, simple);

@@ -71,7 +71,7 @@ impl Expanded {
     }
 }
 
-/// What a text has that is known only when the script runs; the elements of an array stand in brackets.
+/// Signs of a text that is known only when the script runs; the elements of an array stand in brackets.
 const UNKNOWN: [char; 3] = ['$', '(', '`'];
 
 /// Expands `$NAME`, `${NAME}`, `${NAME:-default}` and `$((NAME*2))` as far as `value` gives them: none for a name that it does not know,

@@ -28,7 +28,7 @@ pub struct JobLine {
     pub script: Script,
 }
 
-/// What a job runs.
+/// The program of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Script {
     /// Nothing that slurmd starts: the command is no sbatch.
@@ -138,7 +138,7 @@ pub(crate) fn read(
     })
 }
 
-/// What a line asks of slurmctld. All that concerns it is modelled.
+/// A line's request to slurmctld. All that concerns it is modelled.
 ///
 /// # Errors
 /// [`NoAnswer`], by the command that refuses it.

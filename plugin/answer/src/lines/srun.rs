@@ -186,7 +186,7 @@ fn faultless(given: &LineOption, program: Program, release: Release) -> Result<(
     Err(NoAnswer::Usage(format!("{command}: {why}")))
 }
 
-/// What shows something and starts nothing.
+/// Refuses a line that shows something and starts nothing.
 fn not_planned(line: &Line, program: Program) -> Result<(), NoAnswer> {
     let shows = ["help", "usage", "version", "autocomplete"];
     match line

@@ -19,7 +19,7 @@ pub struct Area<'a> {
     /// `NUMA node 0`, `L3 3`: what it is, and what it is the whole of.
     pub names: Vec<String>,
     pub cores: Vec<(CoreIdx, &'a [CpuId])>,
-    /// What is next to exactly these cores, in words.
+    /// The devices next to exactly these cores, in words.
     pub devices: Vec<String>,
     /// Areas within it, which together have its cores; or none.
     pub inner: Vec<Area<'a>>,

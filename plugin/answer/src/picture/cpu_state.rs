@@ -31,7 +31,7 @@ pub enum CpuState {
     Isolated,
 }
 
-/// What each CPU of a machine shows.
+/// The state of each CPU of a machine.
 pub type Cells = BTreeMap<CpuId, CpuState>;
 
 /// Every mark: an example, its form in a tree, and its meaning in a tree and in words.
@@ -112,7 +112,7 @@ impl CpuState {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
-    /// What stands in the CPU of this number.
+    /// The text in the CPU of this number.
     pub fn text(self, cpu: CpuId) -> String {
         match self {
             Self::Task(task) => task.to_string(),

@@ -51,7 +51,7 @@ impl<'a> Picture<'a> {
         (!text.is_empty()).then(|| format!("next to no socket: {text}"))
     }
 
-    /// What a CPU shows.
+    /// The state that a CPU shows.
     fn cell(&self, cpu: CpuId) -> CpuState {
         self.cells.get(&cpu).copied().unwrap_or(CpuState::Outside)
     }
@@ -62,7 +62,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// What a terminal can show.
+/// The size and colours of a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     /// Letters in a line.

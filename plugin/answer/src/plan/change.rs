@@ -1,4 +1,4 @@
-//! What would change a plan: options that were added to the request, planned again, and kept only if
+//! Options that would change a plan: added to the request, planned again, and kept only if
 //! the new plan differs in the way that is said.
 
 use berth_placement::request::distribution::AcrossHosts;
@@ -20,7 +20,7 @@ const MOST_TASKS: u32 = 1 << 14;
 pub struct Change {
     /// The options to add, `--cpu-bind=cores`.
     pub options: String,
-    /// What they do.
+    /// Their effect.
     pub effect: Effect,
 }
 

@@ -210,7 +210,7 @@ impl CpusetJson {
     }
 }
 
-/// What was not chosen, for `--explain`; the choice stands at the head of the answer.
+/// The CPUs that were not chosen, for `--explain`; the choice stands at the head of the answer.
 pub(super) fn not_chosen(set: &ChosenSet) -> Vec<String> {
     let not = set.rejected.iter().map(rejected);
     not.map(|why| format!("not         {why}")).collect()

@@ -18,7 +18,7 @@ use crate::lines::job::JobLine;
 use crate::question::{ByDefault, DefaultSource, Question};
 use crate::world::LIVE;
 
-/// What stands around a request that an option of berth's own can come from.
+/// The places around a request that an option of berth's own can come from.
 struct Around {
     /// The options that the request has itself.
     typed: Vec<Typed>,
@@ -26,7 +26,7 @@ struct Around {
 }
 
 impl Around {
-    /// What the job's line sets for its steps, by the name of Slurm's variable.
+    /// The value that the job's line sets for its steps, by the name of Slurm's variable.
     fn of_job(&self, variable: &str) -> Option<&str> {
         let own = Own::ALL.into_iter().find(|own| own.routed == variable)?;
         self.job.as_ref()?.own(own.name)

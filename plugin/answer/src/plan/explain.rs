@@ -14,7 +14,7 @@ use super::step::{Answered, Planned};
 use super::{cpuset, decision, devices};
 use crate::parents::Parents;
 
-/// What `--confine=task` and the site's `confine=task` mean for the tasks.
+/// The meaning of `--confine=task` and the site's `confine=task` for the tasks.
 const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \
                         site's confine=)";
 

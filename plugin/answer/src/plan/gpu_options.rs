@@ -215,7 +215,7 @@ pub(super) fn refused(of: Answered<'_>) -> Option<String> {
     })
 }
 
-/// What a plan does not have of the options.
+/// The options that a plan leaves out.
 pub(super) fn notes(of: Answered<'_>) -> Vec<String> {
     let mut without = Options::named(of.args, FOR_GPUS);
     let release = of.args.srun.release;
@@ -263,7 +263,7 @@ pub(super) fn other_cores(args: &Question) -> Option<String> {
     })
 }
 
-/// What the GPUs of a plan rest on, or why it has none.
+/// The source of a plan's GPUs, or why it has none.
 fn note(of: Answered<'_>) -> Option<String> {
     let (args, options) = (of.args, Options::of(of.args));
     let (count, has) = on_fullest_node(of, &options)?;

@@ -158,7 +158,7 @@ fn allocation(found: &OnlyJob) -> Premise {
     }
 }
 
-/// What is known of the script.
+/// The premise of the script.
 fn script(script: &Script) -> Option<Premise> {
     match script {
         Script::None => None,
@@ -234,7 +234,7 @@ impl PlannedJob {
     }
 }
 
-/// What becomes of a step of a script.
+/// The answer for a step of a script.
 pub(crate) fn answered(args: Question, on: &Node) -> StepAnswer {
     let failure = match answer_of_line(&args, on) {
         Ok(step) => {

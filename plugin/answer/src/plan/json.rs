@@ -32,7 +32,7 @@ struct Document<'a> {
     /// Whether slurmctld may choose other nodes; absent where there was no choice.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     nodes_assumed: bool,
-    /// What decided, by the number of tasks on a node.
+    /// The rule that decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,
     bound: bool,
     /// Whether the tasks cannot leave their CPUs; absent where they can.
@@ -102,7 +102,7 @@ struct NodeJson<'a> {
     /// Slurm's core numbers of the job and of the step on the node, `0-3,8`.
     cores: String,
     step_cores: String,
-    /// What decided, and `-c` as served: nodes with as many tasks may differ, as they own other cores.
+    /// The rule that decided, and `-c` as served: nodes with as many tasks may differ, as they own other cores.
     rule: String,
     cpus_per_task: u32,
     /// As in the launch message; absent where nothing is bound.
@@ -132,7 +132,7 @@ struct TaskJson {
     /// The GPUs that it sees by Slurm's own options, by number on the node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gpus: Vec<u32>,
-    /// What a --near gave to it.
+    /// The devices that a --near gave to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     devices: Vec<DeviceJson>,
     /// The step's devices of this kind in the order in which the task is to see them, each by its

@@ -192,7 +192,7 @@ struct Chooses {
     text: String,
 }
 
-/// What chooses the CPUs; what decides stands first.
+/// The options that choose the CPUs; the one that decides stands first.
 fn chosen(args: &Question, bind: &CpuBind) -> impl Iterator<Item = Chooses> {
     let binding = args.effective_binding(bind);
     let binding = binding.filter(|binding| binding.strategy != Strategy::None);

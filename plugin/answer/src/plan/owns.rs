@@ -1,4 +1,4 @@
-//! What the step owns on a node: what the options say, else the job's part inside a job, else what
+//! The step's allocation on a node: the one of the options, else the job's part inside a job, else the one that
 //! slurmctld would give, and how that is known.
 
 use berth_placement::sets::limits::USER_TEXT;
@@ -96,7 +96,7 @@ pub(super) fn specialised(args: &Question, requested: CoreSpec) -> CoreSpec {
 const WITHOUT_MACHINE: &str = "--cores, --cpus and --step name a part of a machine, and --cluster FILE does not say which \
                                machine its nodes are; add --machine, or leave them out: --exclusive gives the job whole nodes";
 
-/// What the step owns on a node.
+/// The step's allocation on a node.
 ///
 /// # Errors
 /// A configuration without a machine; cores that the machine does not have; `--step` outside of a step.

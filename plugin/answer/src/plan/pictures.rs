@@ -64,7 +64,7 @@ fn below(of: Answered<'_>) -> Vec<String> {
     ]
 }
 
-/// What was requested but not given, and CPUs that tasks share needlessly.
+/// Requests that were not served, and CPUs that tasks share needlessly.
 fn warnings(of: Answered<'_>) -> Vec<String> {
     let shared = shared(of).map(|text| format!("shared: {text}"));
     let mut texts: Vec<String> = shared.into_iter().collect();
@@ -103,7 +103,7 @@ fn pictures(of: Answered<'_>) -> Result<Vec<Picture<'_>>, Failure> {
         .collect()
 }
 
-/// What decides the content of a node's CPUs.
+/// The facts that decide the content of a node's CPUs.
 struct CpuCells<'a> {
     plan: &'a Plan,
     /// The numbers of the node's tasks, by local id.

@@ -9,7 +9,7 @@ use crate::plan::owns::of_cores;
 use crate::plan::step::{Planned, PlannedStep};
 
 impl Question {
-    /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
+    /// The pool's effect on the job; nothing without `--pool`, or with `--pool=none`.
     pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
         let of_job = |planned| of_job(planned, on, self.effective_reserved());

@@ -1,4 +1,4 @@
-//! What an answer rests on: the site's rules in words, and the options that come from elsewhere, each with its source.
+//! The premises of an answer: the site's rules in words, and the options that come from elsewhere, each with its source.
 
 use berth_placement::{CpuBind, Fixes, Rules, SiteConfine, SocketKind};
 use berth_site::rules::socket_name;

@@ -15,7 +15,7 @@ use crate::{Failure, Question, World};
 /// The node the request is tried on.
 ///
 /// # Errors
-/// What hwloc could not read, or a numbering that the machine cannot have.
+/// A machine that hwloc could not read, or a numbering that the machine cannot have.
 pub fn node(args: &Question, world: &dyn World) -> Result<Node, Failure> {
     let socket = args.socket_kind();
     let (mut shape, machine) = match slurmds(args, socket) {

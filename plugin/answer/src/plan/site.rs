@@ -32,12 +32,12 @@ impl Question {
         Some(&self.site_settings.as_ref()?.settings)
     }
 
-    /// What slurmd announced of its rules here.
+    /// The rules that slurmd announced here.
     pub(super) fn announced(&self) -> Option<&berth_site::SiteRules> {
         self.context.node.as_ref()?.rules.as_ref()
     }
 
-    /// What counts as a socket.
+    /// The object that counts as a socket.
     #[must_use]
     pub fn socket_kind(&self) -> SocketKind {
         let announced = self.announced().map(berth_site::SiteRules::socket);

@@ -32,7 +32,7 @@ pub struct PlannedStep {
     pub nodes_assumed: bool,
     /// The job itself, where its line was asked about and no step of it.
     pub job: Option<PlannedJob>,
-    /// What the answer rests on.
+    /// The premises of the answer.
     pub premises: Vec<Premise>,
     /// Each different plan.
     pub plans: Vec<Planned>,
@@ -65,11 +65,11 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// What a node's slurmd plans, for all nodes that are alike in it.
+/// The plan of a node's slurmd, for all nodes that are alike in it.
 pub struct Planned {
     /// The part of each such node.
     pub part: NodePart,
-    /// What the node's slurmd is asked.
+    /// The request to the node's slurmd.
     pub request: Request,
     /// Its plan.
     pub plan: Plan,
@@ -137,7 +137,7 @@ impl PlannedStep {
         self.across.counts().len() as u32
     }
 
-    /// What a node's slurmd plans.
+    /// The plan of a node's slurmd.
     pub(crate) fn plan_of(&self, node: u32) -> &Plan {
         &self.planned_on(node).plan
     }
@@ -186,7 +186,7 @@ impl PlannedStep {
     }
 }
 
-/// What a job gets.
+/// The job of a step.
 #[derive(Serialize)]
 pub struct PlannedJob {
     /// The line, as it was typed.
@@ -224,7 +224,7 @@ pub(crate) struct JobStep {
     pub(crate) answer: Option<StepAnswer>,
 }
 
-/// What becomes of a step.
+/// The answer for a step.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub(crate) enum StepAnswer {

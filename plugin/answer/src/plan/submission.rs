@@ -1,4 +1,4 @@
-//! What the submitting command refuses, by its own functions, before slurmctld sees the line: a request that can
+//! Refusals of the submitting command, by its own functions, before slurmctld sees the line: a request that can
 //! never fit, and a cpuset inside a job that has another one.
 //! In: a request. Out: the refusal, if it is sure.
 

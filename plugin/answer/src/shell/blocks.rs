@@ -1,4 +1,4 @@
-//! What is open around a place of a script, and the block of each command: a function, a group, a branch, a loop, or what
+//! The blocks around a place of a script, and the block of each command: a function, a group, a branch, a loop, or what
 //! follows `&&` or `||`. In: the words and signs that open and close. Out: the blocks.
 
 /// A block of a script. What stands in it may not run.
@@ -39,7 +39,7 @@ pub(super) enum Open {
 /// Blocks within each other that have numbers of their own; no script that people write comes near it.
 const DEEPEST: usize = 64;
 
-/// What is open, each with its block.
+/// The open constructs, each with its block.
 pub(super) struct OpenBlocks {
     open: Vec<(Open, usize)>,
     blocks: Vec<Block>,
@@ -159,7 +159,7 @@ impl OpenBlocks {
         self.condition = None;
     }
 
-    /// What follows may not run. All that `&&` joins runs together; behind `||` what stands before it has failed, or was
+    /// The next command may not run. All that `&&` joins runs together; behind `||` the command before it has failed, or was
     /// left out.
     pub(super) fn begin_condition(&mut self, is_and: bool) {
         let block = match self.condition {

@@ -79,7 +79,7 @@ pub struct Document {
 pub struct Unclosed {
     /// Where it begins.
     pub at: usize,
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
 }
 
@@ -94,7 +94,7 @@ pub struct Commands {
     pub blocks: Vec<Block>,
     /// Its here-documents.
     pub documents: Vec<Document>,
-    /// What is not closed; the commands after its beginning are not read.
+    /// The construct that is not closed; the commands after its beginning are not read.
     pub unclosed: Option<Unclosed>,
 }
 

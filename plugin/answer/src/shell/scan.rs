@@ -224,7 +224,7 @@ impl<'a> Scanner<'a> {
         self.begin_list();
         let is_group = self.open.close(|open| open == Open::Group);
         if is_group {
-            // What stands behind it belongs to the group.
+            // The words behind it belong to the group.
             self.state = State::Names;
         }
         !is_group
@@ -302,7 +302,7 @@ impl<'a> Scanner<'a> {
 
     fn close(&mut self, is_it: impl Fn(Open) -> bool) {
         self.open.close(is_it);
-        // What stands behind it belongs to the whole.
+        // The words behind it belong to the whole.
         self.state = State::Names;
     }
 

@@ -160,7 +160,7 @@ fn opens_brackets(text: &[u8]) -> bool {
 }
 
 impl Scanner<'_> {
-    /// What begins with a dollar sign; `bare` is outside of double quotes.
+    /// Reads an expansion, which begins with a dollar sign; `bare` is outside of double quotes.
     fn dollar(&mut self, word: &mut Reading, bare: bool) {
         match self.peek_at(1) {
             Some(b'\'') if bare => self.ansi(word),

@@ -53,7 +53,7 @@ impl Figures {
         })
     }
 
-    /// What is counted, which grows with the number of nodes.
+    /// The counts, which grow with the number of nodes.
     fn counts(&mut self) -> [&mut u32; 7] {
         let quality = &mut self.quality;
         [
@@ -131,7 +131,7 @@ impl Goal {
 /// More tasks are not checked one by one.
 const MOST_TASKS: u32 = 4096;
 
-/// What a task gets.
+/// A task's placement.
 #[derive(PartialEq, Eq)]
 struct TaskPlacement {
     cpus: CpuSet,
@@ -141,7 +141,7 @@ struct TaskPlacement {
     devices: Vec<u32>,
 }
 
-/// What each task gets, and whatever else the program may notice.
+/// The placement of each task, and whatever else the program may notice.
 #[derive(PartialEq, Eq)]
 pub(super) struct Placement {
     beside: Vec<String>,
@@ -162,7 +162,7 @@ impl Planner<'_, '_> {
     /// Today's line, as it is.
     ///
     /// # Errors
-    /// What is wrong with it, or cannot be read.
+    /// A line that cannot be read, or is refused.
     pub(super) fn today(&mut self, line: &TunedLine) -> Result<Candidate, NoAnswer> {
         match self.plan(line) {
             Err(why @ NoAnswer::Usage(_)) => Err(why),

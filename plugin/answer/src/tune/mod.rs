@@ -20,7 +20,7 @@ pub use result::{document, svg};
 pub use statistics::{Metric, Series, Verdict, is_look, verdict};
 pub use table::{Runs, dry_run, measured};
 
-/// What is tuned.
+/// A request to tune a line.
 pub struct Request<'a> {
     /// The line as it is used today.
     pub line: &'a str,

@@ -6,7 +6,7 @@ use berth_placement::{DeviceKind, Node, ObjectKind};
 
 use super::line::TunedLine;
 
-/// What matters of a line and a machine.
+/// The properties of a line and a machine that matter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     /// `-c`, if it is given.
@@ -24,7 +24,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// What decides about the options to try.
+    /// The properties that decide about the options to try.
     pub(super) fn of(today: &TunedLine, on: &Node) -> Self {
         let machine = on.machine();
         let devices = machine.map_or(&[][..], |machine| machine.devices());

@@ -1,4 +1,4 @@
-//! What `berth tune` leaves in its folder: the numbers as JSON, and a picture of them.
+//! The results of `berth tune` in its folder: the numbers as JSON, and a picture of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

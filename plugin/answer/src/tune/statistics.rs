@@ -10,7 +10,7 @@ const ERROR: f64 = 0.05;
 /// A smaller difference is none.
 const LEAST: f64 = 0.01;
 
-/// What is measured.
+/// The measured quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metric {
     /// A larger value is better.

@@ -22,9 +22,9 @@ pub struct Runs<'a> {
     pub found: &'a Candidates,
     /// The runs of each.
     pub series: &'a [Series],
-    /// What the runs show.
+    /// The verdict of the runs.
     pub verdict: &'a Verdict,
-    /// What was measured.
+    /// The measured quantity.
     pub metric: Metric,
 }
 
@@ -242,7 +242,7 @@ fn answer(out: &mut impl Write, runs: &Runs<'_>, width: usize) -> io::Result<()>
     Ok(())
 }
 
-/// What the runs show, in words.
+/// The verdict of the runs, in words.
 fn result(runs: &Runs<'_>, best: usize, base: usize) -> String {
     let verdict = runs.verdict;
     let ran = verdict.order().len();

@@ -27,7 +27,7 @@ const PLACE: [&str; 3] = ["Machine", "Cluster", "Rules"];
 #[derive(Clone, Debug)]
 pub(crate) struct TuneArgs(pub TuneRequest);
 
-/// What is asked. The folder of a measurement keeps what its runs depend on.
+/// The arguments of a measurement. Its folder keeps those on which its runs depend.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TuneRequest {
     #[arg(skip = 1_u32)]

@@ -138,7 +138,7 @@ pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
     checks.add(verdict, "ledger", text, path.display());
 }
 
-/// What the ledger has, and whether tasks stay frozen because the service that froze them is gone.
+/// The ledger's entries, and whether tasks stay frozen because the service that froze them is gone.
 fn service(checks: &mut Checks, dir: &StateDir, entries: &[Entry]) -> (Verdict, String) {
     let runs = steps::has_service(dir);
     let waiting = entries.iter().filter(|entry| entry.waits);

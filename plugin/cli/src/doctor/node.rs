@@ -113,7 +113,7 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
     );
 }
 
-/// What was looked at to find slurmd. Only root sees which objects a process has loaded.
+/// The places where slurmd was sought. Only root sees which objects a process has loaded.
 fn sources(found: SlurmdStatus) -> String {
     let pid = match found {
         SlurmdStatus::Nothing => return "all processes of root".into(),
@@ -127,7 +127,7 @@ fn sources(found: SlurmdStatus) -> String {
     }
 }
 
-/// What berth is in this slurmd: task plugin, SPANK plugin.
+/// The roles of berth in this slurmd: task plugin, SPANK plugin.
 fn roles(checks: &mut Checks, words: &Announcement, path: &str) {
     let (verdict, text) = if words.is_task_plugin {
         let text = format!(
@@ -219,7 +219,7 @@ fn reserved(checks: &mut Checks, words: &Announcement, machine: Option<&Machine>
     }
 }
 
-/// What slurmctld may give away of the CPUs that are kept free, and what to do.
+/// The reserved CPUs that slurmctld may give away, and what to do.
 fn advice(
     free: &CpuSet,
     special: &Specialised,

@@ -144,7 +144,7 @@ fn threads(
     Ok(found)
 }
 
-/// What slurmctld alone tells of a host.
+/// The facts of a host that slurmctld alone tells.
 fn other(name: String, part: &Part, task_count: Option<u32>, threads: Option<u32>) -> Host {
     let of_part = part.cpus();
     Host {
@@ -160,7 +160,7 @@ fn other(name: String, part: &Part, task_count: Option<u32>, threads: Option<u32
     }
 }
 
-/// What is known of this host beyond slurmctld's answer.
+/// The facts of this host beyond slurmctld's answer.
 struct Local {
     /// The prolog has kept slurmctld's answer, which then had the generic resources. In an epilog
     /// slurmctld tells them no more.

@@ -1,4 +1,4 @@
-//! What root keeps of a job on this node: slurmctld's answer in the prolog, which the epilog reads, and
+//! Root's files of a job on this node: slurmctld's answer in the prolog, which the epilog reads, and
 //! slurmstepd's facts. Nothing is read that somebody else than root could have written.
 
 use berth_host::StateDir;

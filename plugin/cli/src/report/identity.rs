@@ -21,7 +21,7 @@ pub(crate) struct Identity {
     pub host: String,
     pub node: u32,
     pub node_count: u32,
-    /// What the tasks of one launch on one node have in common, and no others.
+    /// The mark that the tasks of one launch on one node have in common, and no others.
     pub meeting: String,
     /// Launched by Slurm itself: then berth's plan in the environment is this task's.
     pub is_slurms: bool,

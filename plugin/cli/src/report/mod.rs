@@ -103,7 +103,7 @@ fn merged(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
         })?,
     };
     let mut tasks = Vec::new();
-    // What the program wrote between the lines is not ours; srun --label stands before them.
+    // Other lines are the program's own; srun --label stands before ours.
     for json in text.lines().filter_map(json_of) {
         let row: Row = serde_json::from_str(json).map_err(|why| {
             Unreadable(format!(
@@ -130,7 +130,7 @@ pub(crate) fn json_of(line: &str) -> Option<&str> {
     is_report.then(|| &line[line.find('{').unwrap_or_default()..])
 }
 
-/// What the tasks of a node have.
+/// A node, and the CPUs of its tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub host: String,

@@ -29,7 +29,7 @@ const ENOUGH: u64 = 10;
 /// A thread is idle if it had less than one part in so many of the busiest thread's CPU time.
 const IDLE_PART: u64 = 20;
 
-/// What a thread is for.
+/// The purpose of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// It does the program's work, as far as anybody can tell.

@@ -74,7 +74,7 @@ pub(super) fn once(
 /// brlainfo shows so many radii, from 0 on.
 const RADII: u32 = 8;
 
-/// What stands over the columns behind the node's name.
+/// The heads of the columns behind the node's name.
 const HEADS: [&str; 6] = [
     "CPUSET_OS",
     "NCPUS",

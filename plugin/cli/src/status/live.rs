@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_host::cgroup::{Mounts, Place, StepNow, Waiting, scopes};
 use berth_host::ledger::{self, Entry};
 
-/// What a step has used.
+/// The CPU time of a step.
 #[derive(Clone, Copy)]
 struct StepUse {
     /// The CPU time of its tasks in microseconds, if it is known.
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// What all of these jobs have together.
+    /// The CPUs delivered to all of these jobs together; nothing if one of them is not known.
     pub(super) fn sum(&self, jobs: &[u32]) -> Option<f64> {
         let known = |job| self.delivered.get(job).copied().flatten();
         // The sum of no numbers is -0 in Rust.

@@ -264,7 +264,7 @@ pub(crate) fn metrics(base: &Path, nodes: &[String]) -> Result<String, Failure> 
     Ok(text(&nodes?))
 }
 
-/// What slurmd has announced, and whether berth is switched off now.
+/// slurmd's announcement, and whether berth is switched off now.
 fn facts(name: &str, dir: &StateDir) -> Facts {
     let words = announcement::read(dir).unwrap_or_default();
     let works = words.is_task_plugin || words.serves_binding_only;

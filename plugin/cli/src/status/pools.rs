@@ -17,7 +17,7 @@ use super::live::{Live, rounded};
 use crate::args::{StatusArgs, StatusFormat};
 use crate::{Failure, say};
 
-/// What the kernel does not count.
+/// The word for a figure that the kernel does not count.
 const UNKNOWN: &str = "unknown";
 
 /// A pool of a node.
@@ -50,7 +50,7 @@ struct Row {
     others_waited: Option<f64>,
 }
 
-/// What root sees of a node beside the announcement.
+/// The use of a node's pools, which root sees beside the announcement.
 struct PoolUse {
     entries: Vec<Entry>,
     live: Live,
@@ -288,7 +288,7 @@ mod tests {
         );
     }
 
-    /// What root sees where nothing is counted.
+    /// The use of pools where nothing is counted.
     fn seen(entries: Vec<Entry>) -> PoolUse {
         let live = Live::default();
         PoolUse { entries, live }

@@ -95,7 +95,7 @@ impl Folder {
             path: path.into(),
             runs,
         };
-        // What follows a line that was cut off begins a line of its own.
+        // The text after a line that was cut off begins a line of its own.
         folder.runs.write_all(b"\n")?;
         Ok((folder, request, records))
     }

@@ -22,7 +22,7 @@ use folder::{Folder, Record};
 use rounds::Measurement;
 use step::Signals;
 
-/// What is kept of a job's time for its own end.
+/// The part of a job's time that is kept for its end.
 const RESERVE: Duration = Duration::from_secs(60);
 
 /// Runs the subcommand.

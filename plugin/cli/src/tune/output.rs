@@ -1,4 +1,4 @@
-//! What is read from the output of a run: the number that is compared, and whether tasks are bound as planned. For the
+//! Results from the output of a run: the number that is compared, and whether tasks are bound as planned. For the
 //! latter a step with the line's options has `berth report` as its program.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ const LETTERS: usize = 160;
 /// Reads a pattern.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A text that is no pattern.
 pub(super) fn pattern(text: &str) -> Result<Regex, String> {
     let mut builder = RegexBuilder::new(text);
     let pattern = builder

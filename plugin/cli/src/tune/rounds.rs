@@ -24,10 +24,10 @@ const FAILURES: usize = 3;
 
 const OVER: &str = "the time is over";
 
-/// What srun says of a job that is over.
+/// srun's words about a job that is over.
 const EXPIRED: &str = "Expired or invalid job";
 
-/// What is measured, and how far it is.
+/// A measurement, and its progress.
 pub(super) struct Measurement<'a> {
     pub found: &'a Candidates,
     pub job: u32,
@@ -97,7 +97,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// What is known now.
+    /// The verdict so far.
     pub(super) fn verdict(&self) -> Verdict {
         verdict(&self.series, self.metric, self.rounds)
     }

@@ -168,7 +168,7 @@ pub(crate) fn is_over(job: u32) -> Option<bool> {
     Some(!squeue("%T", job)?.contains("RUNNING"))
 }
 
-/// What ends a line of a record where scontrol prints a record in several lines.
+/// The end of a line of a record where scontrol prints a record in several lines.
 const END: &[u8] = b"\n   ";
 /// The beginning of a line about nodes: from 26.05 on its blanks stand only in that form.
 const INDENT: &[u8] = b"  ";

@@ -12,7 +12,7 @@ use super::{Folder, Mounts, Place, Version};
 const MOST: usize = 4096;
 /// How the names of Slurm's own begin there.
 const SLURMS: &str = "slurm";
-/// What the kernel gives a cgroup of the unified hierarchy.
+/// The file of the CPUs that the kernel gives a cgroup of the unified hierarchy.
 const EFFECTIVE: &str = "cpuset.cpus.effective";
 
 /// Those among `online` that are held by others than Slurm and the caller's own cgroup.
@@ -30,7 +30,7 @@ fn read_held(online: &CpuSet) -> Option<CpuSet> {
     })
 }
 
-/// What the cgroups of the old hierarchy hold.
+/// The CPUs that exclusive cgroups of the old hierarchy hold.
 fn exclusive(top: &Folder, own: &[String]) -> CpuSet {
     let mut names = top.children(MOST);
     names.retain(|name| own.first() != Some(name) && !name.starts_with(SLURMS));
@@ -46,7 +46,7 @@ fn exclusive(top: &Folder, own: &[String]) -> CpuSet {
     held
 }
 
-/// What the cgroup at the top of the unified hierarchy lacks, and the caller's has not.
+/// The CPUs that the cgroup at the top of the unified hierarchy lacks, and the caller's too.
 fn missing_at_top(top: &Folder, own: &[String], online: &CpuSet) -> CpuSet {
     // In a container the top is a cgroup like others, whose CPUs are limited for other reasons.
     let is_real = top.read("cgroup.type").is_err();

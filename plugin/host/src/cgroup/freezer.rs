@@ -19,7 +19,7 @@ pub(super) const FREEZE: &str = "cgroup.freeze";
 #[derive(Debug)]
 pub struct Events(File);
 
-/// What the kernel says of a cgroup and all below it.
+/// The state of a cgroup and all below it, by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Somebody lives there.

@@ -1,4 +1,4 @@
-//! What the jobs of a node do at this moment, for somebody who looks on: the CPU time that a step's tasks have used, and
+//! The load of a node's jobs at this moment, for somebody who looks on: the CPU time that a step's tasks have used, and
 //! how much the jobs outside of pools wait for a CPU.
 //! In: the cgroup of a slurmstepd, and the one below which Slurm keeps a node's jobs. Out: the kernel's counts, which only
 //! the unified hierarchy keeps for each cgroup.

@@ -55,7 +55,7 @@ pub enum FenceError {
     File {
         /// The cgroup's folder and its file.
         path: String,
-        /// What was tried.
+        /// The attempt.
         what: &'static str,
         /// The kernel's answer.
         why: std::io::Error,
@@ -68,9 +68,9 @@ pub enum FenceError {
     Wider {
         /// The cgroup's folder.
         path: String,
-        /// What was written.
+        /// The value that was written.
         requested: String,
-        /// What the kernel gives.
+        /// The kernel's value.
         now: String,
     },
 }

@@ -6,7 +6,7 @@ use super::{Mounts, Place, Version};
 
 /// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
 const SLICE: &str = "system.slice";
-/// What users may put together themselves.
+/// The cgroup below which users may make others themselves.
 const USERS: &str = "user.slice";
 /// The most folders at the top that are looked at.
 const MOST_SLICES: usize = 256;

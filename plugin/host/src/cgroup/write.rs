@@ -20,9 +20,9 @@ pub struct Fence<'a> {
 pub struct Written {
     /// The cgroup's file.
     pub file: String,
-    /// What was written.
+    /// The value that was written.
     pub value: String,
-    /// What the kernel says afterwards.
+    /// The kernel's value afterwards.
     pub now: String,
 }
 

@@ -1,4 +1,4 @@
-//! What berth keeps of a job on its node while the job is there: the node's facts, which slurmstepd
+//! The files of a job on its node while the job is there: the node's facts, which slurmstepd
 //! leaves, and slurmctld's answer of the prolog. A root-owned file each, in a folder that only the job's owner may pass.
 //! In: the node's state directory, a job and its owner. Out: `jobs/UID/JOB.node`, `jobs/UID/JOB.answer`, and locks on
 //! `jobs/living` of the steps that live.

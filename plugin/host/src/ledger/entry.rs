@@ -44,7 +44,7 @@ pub struct StepKey {
     pub component: u32,
 }
 
-/// What a step has: a binding, a place in a cpuset, or its job's place in a pool. A step can have several entries.
+/// A step's binding, its place in a cpuset, or its job's place in a pool. A step can have several entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entry {

@@ -49,7 +49,7 @@ impl Session<'_> {
             .cloned()
     }
 
-    /// What the other jobs hold that are not suspended, and do not wait.
+    /// The CPUs of the other jobs that are not suspended, and do not wait.
     #[must_use]
     pub fn held_by_others(&self, job: u32) -> CpuSet {
         let runs = |entry: &&Entry| entry.step.job != job && !entry.is_stopped();
@@ -108,7 +108,7 @@ pub fn write_topology(
         };
         // The ledger itself is not locked, so entries that end meanwhile may be missing.
         let session = ledger.read()?;
-        // What a pool job owns is not bound.
+        // The CPUs that a pool job owns are not bound.
         let bound = || session.entries().iter().filter(|entry| !entry.pool);
         let mut used = CpuSet::new();
         bound().for_each(|entry| used.insert_all(&entry.cpus));

@@ -32,7 +32,7 @@ const UNFINISHED: &str = ".new";
 /// Entries of one name at most: those of steps whose job was begun again while old tasks of it live.
 const MOST_NAMESAKES: u32 = 1000;
 
-/// What the folder holds.
+/// The entries in the folder.
 #[derive(Debug, Default)]
 pub(super) struct StepEntries {
     pub living: Vec<Entry>,
@@ -103,7 +103,7 @@ fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
     }
     let text = buffer.get(..count).unwrap_or_default();
     let mut lines = text.split(|byte| *byte == b'\n').rev();
-    // What stands behind the last line break is not whole.
+    // The text behind the last line break is not whole.
     let _ = lines.next();
     Ok(lines
         .next()

@@ -83,7 +83,7 @@ fn is_of(slot: &[AtomicU64], mark: u64) -> bool {
     })
 }
 
-/// What a slot has in its first word: never 0, and the same in every process.
+/// The first word of a pool's slot: never 0, and the same in every process.
 pub(super) fn mark(pool: &str) -> u64 {
     SipHasher24::new().hash(pool.as_bytes()).max(1)
 }

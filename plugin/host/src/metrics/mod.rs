@@ -31,7 +31,7 @@ const BYTES: usize = ALL_WORDS * WORD;
 /// A later release's file is longer.
 const MOST: u64 = 1 << 20;
 
-/// What is counted: the number is the place of its word, and places are only appended. Monitoring reads each by its word,
+/// A counter: the number is the place of its word, and places are only appended. Monitoring reads each by its word,
 /// with its comment as the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum Count {
@@ -99,7 +99,7 @@ impl PoolCounts {
     }
 }
 
-/// What was counted on a node.
+/// The counters of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     words: Vec<u64>,

@@ -23,7 +23,7 @@ pub struct ChosenSet {
     pub counts_cores: bool,
     /// Its memory nodes.
     pub mems: NodeSet,
-    /// What they mean to its tasks.
+    /// Their meaning to its tasks.
     pub memory: SetMemory,
     /// The largest distance between two of its CPUs.
     pub radius: u32,
@@ -31,11 +31,11 @@ pub struct ChosenSet {
     pub exclusive: bool,
     /// Who chose it.
     pub from: SetFrom,
-    /// What was not chosen, and why.
+    /// The CPUs and nodes that were not chosen, and why.
     pub rejected: Vec<Rejected>,
 }
 
-/// What a cpuset's memory nodes mean to its tasks.
+/// The meaning of a cpuset's memory nodes to its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SetMemory {
@@ -218,7 +218,7 @@ pub enum CpusetRefusal {
         most: u32,
         /// The CPUs to choose from.
         candidates: CpuSet,
-        /// What makes them so few.
+        /// The reason why they are so few.
         why: TooFew,
         /// CPUs of the job that others hold. Without them it would be served.
         held: CpuSet,
@@ -309,7 +309,7 @@ pub enum CpusetRefusal {
     },
 }
 
-/// What leaves too few CPUs to choose from.
+/// The reason why there are too few CPUs to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooFew {
     /// Nothing else does.
@@ -367,7 +367,7 @@ fn too_few(most: u32, candidates: &CpuSet, why: TooFew) -> String {
     format!("{found}; {instead}")
 }
 
-/// What may help beside other words: the whole node, or to wait.
+/// Advice beside other words: the whole node, or to wait.
 fn otherwise(fits_on_node: bool, held: &CpuSet) -> String {
     let exclusive = match fits_on_node {
         true => ", or submit the job with --exclusive",

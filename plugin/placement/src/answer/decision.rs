@@ -21,7 +21,7 @@ pub struct Decision {
     pub wanted: u64,
     /// The `-c` that was served.
     pub cpus_per_task: u32,
-    /// What the step owns whole and in part.
+    /// The objects that the step owns whole and in part.
     pub owned: Counts,
     /// The CPUs of a task that is bound to all of the step's CPUs.
     pub own: crate::CpuSet,
@@ -81,7 +81,7 @@ pub enum Rule {
 pub struct Mapped {
     /// The options.
     pub requested: Mapping,
-    /// What tasks are placed on.
+    /// The objects on which tasks are placed.
     pub target: Target,
     /// CPUs of each task.
     pub each: u32,
@@ -89,7 +89,7 @@ pub struct Mapped {
     pub threads: bool,
     /// The order of tasks.
     pub rank: RankBy,
-    /// What tasks are bound to; `None` is nothing.
+    /// The objects to which tasks are bound; `None` is nothing.
     pub bind: Option<ObjectKind>,
 }
 
@@ -105,10 +105,10 @@ impl fmt::Display for Mapped {
     }
 }
 
-/// What `--binding=auto` divided among the tasks.
+/// The cores that `--binding=auto` divided among the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedOut {
-    /// What each task gets of it.
+    /// The unit that no two tasks share.
     pub unit: Unit,
     /// Cores.
     pub cores: u32,
@@ -119,7 +119,7 @@ pub struct SharedOut {
 }
 
 impl SharedOut {
-    /// What two groups of tasks divide.
+    /// The sum of the parts of two groups of tasks.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl SharedOut {
     }
 }
 
-/// What no two tasks share.
+/// The unit that no two tasks share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Each core has one task.

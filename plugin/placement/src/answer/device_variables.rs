@@ -21,7 +21,7 @@ struct Vendor {
     id: u16,
     /// The list of devices.
     list: &'static str,
-    /// What makes the numbers in that list those of PCI functions, in PCI order.
+    /// The variables that make the numbers in that list those of PCI functions, in PCI order.
     numbers: &'static [(&'static str, &'static str)],
     /// Whether the library shows the devices in the order of the list.
     is_ordered: bool,
@@ -139,9 +139,9 @@ impl DeviceVariables {
 /// A list of devices that is written.
 struct List {
     name: &'static str,
-    /// What stands for each visible device; `None` for those of other vendors.
+    /// The entry of each visible device; `None` for those of other vendors.
     entries: Vec<Option<String>>,
-    /// What makes its numbers those of PCI functions, if that is not set yet.
+    /// The variables that make its numbers those of PCI functions, if they are not set yet.
     numbers: Vec<(&'static str, &'static str)>,
 }
 
@@ -161,7 +161,7 @@ impl List {
 }
 
 impl Vendor {
-    /// What stands for each visible device in the list; `None` for those of other vendors.
+    /// The entry of each visible device in the list; `None` for those of other vendors.
     ///
     /// # Errors
     /// Why the variable stays as it is.
@@ -192,7 +192,7 @@ impl Vendor {
         }
     }
 
-    /// What is not set yet of what makes its numbers those of PCI functions.
+    /// The variables that make its numbers those of PCI functions and are not set yet.
     fn missing(&self, given: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, &'static str)> {
         let numbers = self.numbers.iter().copied();
         numbers.filter(|(name, _)| given(name).is_none()).collect()

@@ -35,7 +35,7 @@ pub enum MappingRefusal {
         tasks: u32,
         /// The largest number that fits.
         fits: u32,
-        /// What would have to be larger.
+        /// The resource that is short.
         short: Short,
         /// Which tasks are counted.
         among: Among,
@@ -72,7 +72,7 @@ pub enum Among {
     SameDevices,
 }
 
-/// What there is too little of for all tasks.
+/// A resource that is too short for all tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// CPUs that no other task has.
@@ -119,7 +119,7 @@ fn too_many(tasks: u32, fits: u32, short: Short, among: Among) -> String {
     }
 }
 
-/// What to do but using fewer tasks.
+/// Advice other than fewer tasks.
 fn instead(short: Short) -> &'static str {
     match short {
         Short::Cpus => "let them share CPUs with :overload-allowed behind --bind-to",
@@ -129,7 +129,7 @@ fn instead(short: Short) -> &'static str {
     }
 }
 
-/// What a mapping does not give.
+/// A part of a mapping that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MappingNote {
     /// Nothing is bound, because there are more tasks than CPUs.
@@ -154,7 +154,7 @@ pub enum MappingNote {
         task: u32,
         /// `-c`.
         wanted: u32,
-        /// What it gets.
+        /// Its CPUs.
         given: u32,
     },
 }

@@ -56,7 +56,7 @@ pub(crate) fn bind(
     Ok(())
 }
 
-/// What the node sets of a step's tasks depend on.
+/// The facts on which the node sets of a step's tasks depend.
 struct Memory<'a> {
     found: NodeSet,
     node: &'a Node,

@@ -1,4 +1,4 @@
-//! What comes out: the plan, the decision behind it, notes, refusals, the launch message.
+//! The answer of the engine: the plan, the decision behind it, notes, refusals, the launch message.
 
 pub mod cores;
 pub mod cpuset;

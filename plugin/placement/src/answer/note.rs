@@ -140,7 +140,7 @@ pub enum Note {
     Mapping {
         /// The options as they are typed.
         requested: String,
-        /// What it does not give.
+        /// The missing part.
         less: MappingNote,
     },
     /// An even share is smaller than a hardware thread.
@@ -244,7 +244,7 @@ pub enum ReservedNote {
     },
 }
 
-/// What a `--mem-bind` has to do with memory nodes that another job's cpuset wants for itself.
+/// The use that a `--mem-bind` makes of memory nodes that another job's cpuset wants for itself.
 #[derive(Clone, Debug, PartialEq, Eq, Display)]
 pub enum MemoryNote {
     /// `local` has others, so it leaves them out.

@@ -1,4 +1,4 @@
-//! What every task of a step gets, and the decision behind it; and the launch message that is written from it.
+//! The plan of a step: each task's CPUs and memory, and the decision behind it; and the launch message written from it.
 //! In: masks. Out: [`Plan`], [`MaskList`]. Pure.
 //!
 //! task/affinity writes one mask per task, each as wide as the node (`lllp_generate_cpu_bind`). With
@@ -17,10 +17,10 @@ use crate::sets::cpuset_text::{Digits, ZERO};
 use crate::sets::limits::LIST_BYTES;
 use crate::sets::nodeset::NodeSet;
 
-/// What every task of a step gets on this node.
+/// The plan of a step on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is set in the kernel, by local id; empty sets where nothing is bound.
+    /// Each task's sets for the kernel, by local id; empty where nothing is bound.
     pub tasks: Vec<TaskPlan>,
     /// Why the plan is so.
     pub decision: Decision,

@@ -43,7 +43,7 @@ pub enum Refusal {
         requested: Mode,
         /// The step's CPUs.
         own: CpuSet,
-        /// What leaves only a part of it to a step with the whole host.
+        /// The reason why a step with the whole host has only a part of it.
         narrowed: Option<Narrowed>,
     },
     /// A memory domain that does not exist.

@@ -174,7 +174,7 @@ fn in_planes(room: &[u32], tasks: u32, size: u32) -> Vec<u32> {
     counts
 }
 
-/// What slurmctld counts for a job on one node.
+/// slurmctld's count of a job's CPUs on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobCpus {
     /// CPUs of the job's cores.

@@ -59,7 +59,7 @@ pub enum Level {
     Threads,
     /// Cores.
     Cores,
-    /// What Slurm calls a socket.
+    /// The objects that Slurm calls sockets.
     Sockets,
     /// Memory locality domains (NUMA nodes).
     Ldoms,

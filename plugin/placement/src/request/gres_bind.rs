@@ -22,7 +22,7 @@ pub enum Reading {
     Named,
 }
 
-/// What the numbers of a `map` or `mask` count.
+/// The meaning of the numbers of a `map` or `mask`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indices {
     /// The node's GPUs.
@@ -140,7 +140,7 @@ fn typed_per_task(count: &str) -> Option<GpuBind> {
     }
 }
 
-/// What follows a word, in upper or lower case.
+/// The text behind a word, which may be in upper or lower case.
 fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (head, rest) = text.split_at_checked(word.len())?;
     head.eq_ignore_ascii_case(word).then_some(rest)

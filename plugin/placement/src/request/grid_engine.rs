@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         Ok(strategy)
     }
 
-    /// What stands behind `auto`, in any order.
+    /// The words behind `auto`, in any order.
     fn share(&mut self) -> Result<Share, BindingError> {
         let mut share = Share::default();
         while self.at < self.text.len() {

@@ -10,7 +10,7 @@ use strum::EnumString;
 
 use crate::sets::text::TextError;
 
-/// What a step requests.
+/// A step's `--confine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, EnumString)]
 #[strum(
     serialize_all = "lowercase",
@@ -30,7 +30,7 @@ fn no_confine(text: &str) -> TextError {
     TextError::new(text, "task or off")
 }
 
-/// What the site sets for steps that request nothing, and whether they may refuse it.
+/// The site's `confine=` for steps that request nothing, and whether they may refuse it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SiteConfine {
     /// Tasks are confined on request.
@@ -60,7 +60,7 @@ impl SiteConfine {
         }
     }
 
-    /// What the user must know: a request that is not honoured.
+    /// The note about a request that is not honoured.
     #[must_use]
     pub fn note(self, requested: Option<Confine>, is_bound: bool) -> Option<&'static str> {
         match (self, requested) {
@@ -107,7 +107,7 @@ fn no_core_kind(text: &str) -> TextError {
     TextError::new(text, "performance, efficiency or any")
 }
 
-/// What a job requests. No job can request a pool: the site says which jobs are in one.
+/// A job's `--pool`. No job can request a pool: the site says which jobs are in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, EnumString)]
 #[strum(serialize_all = "lowercase", parse_err_ty = TextError, parse_err_fn = no_pool)]
 pub enum PoolWish {

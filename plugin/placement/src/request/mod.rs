@@ -65,11 +65,11 @@ pub struct Request {
     pub mem_bind: MemBind,
     /// The cpuset of the step's job on this host: the step has no CPUs outside it.
     pub cpuset: Option<StepCpuset>,
-    /// What the job owns on this host, where the step may own less: its cpuset is chosen from it.
+    /// The job's allocation on this host, where the step may own less: its cpuset is chosen from it.
     pub job_allocation: Option<Allocation>,
     /// CPUs of the job on this host, if known: `--mem-bind=rank` counts by them.
     pub job_cpus: Option<u32>,
-    /// What the step owns on this host.
+    /// The step's allocation on this host.
     pub allocation: Allocation,
     /// CPUs that the site keeps free, by kernel number. No task gets them while the step has others.
     pub reserved: CpuSet,
@@ -124,7 +124,7 @@ impl CoreSpec {
     }
 }
 
-/// What the step owns on this host.
+/// The step's allocation on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Allocation {
@@ -158,7 +158,7 @@ pub struct Rules {
     pub constrain_cores: bool,
     /// Whether cpusets get the first free CPUs instead of the best (`cpuset_best=off`).
     pub cpuset_first_fit: bool,
-    /// What a cpuset leads to that cannot be had.
+    /// The consequence of a cpuset that cannot be had.
     pub cpuset_fail: CpusetFail,
 }
 

@@ -10,7 +10,7 @@ use crate::request::grid_engine::{Binding, Share, Strategy};
 use crate::request::mapping::Mapping;
 use crate::request::near::Near;
 
-/// What decides about a step's CPUs.
+/// The one wish that decides about a step's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish<'a> {
     /// `--cpu-bind=none`: nothing is bound beyond the allocation.

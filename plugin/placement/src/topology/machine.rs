@@ -11,7 +11,7 @@ use crate::topology::parts::{CoreKind, MachineError};
 
 pub use crate::topology::parts::{Core, NumaNode, Package, Parts};
 
-/// What counts as a socket: slurmd's choice (`xcpuinfo_hwloc_topo_get`).
+/// The objects that count as sockets: slurmd's choice (`xcpuinfo_hwloc_topo_get`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SocketKind {
     /// The processor package.

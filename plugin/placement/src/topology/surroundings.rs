@@ -24,7 +24,7 @@ pub struct Surroundings {
     spots: Vec<usize>,
 }
 
-/// What is next to a device and around it.
+/// The cores next to a device, and those around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbourhood {
     /// CPUs next to the device: all of the machine if it has no place of its own.
@@ -97,7 +97,7 @@ impl Surroundings {
         around.map(|at| &self.objects[*at]).collect()
     }
 
-    /// What is next to a device, by its position among the machine's.
+    /// The neighbourhood of a device, by its position among the machine's.
     pub(crate) fn neighbourhood(&self, device: u32) -> Option<&Neighbourhood> {
         let at = self.of_device.get(device as usize)?;
         self.neighbourhoods.get(*at)

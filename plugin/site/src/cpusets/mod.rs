@@ -15,14 +15,14 @@ use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use read::{LineError, Site, read};
 
-/// What the file holds, for the node that has read it.
+/// The file's content, for the node that has read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteCpusets {
     /// The file; empty if the text came from elsewhere.
     pub path: PathBuf,
     sets: Vec<StaticSet>,
     partitions: Vec<PartitionWords>,
-    /// What the administrator should know although the file holds: users that this node does not
+    /// Warnings to the administrator about a file that is in force: users that this node does not
     /// know, and words that are no request by themselves.
     pub doubts: Vec<LineError>,
 }

@@ -32,7 +32,7 @@ const OF_A_SET: [&str; 8] = [
 ];
 const OF_A_PARTITION: [&str; 3] = ["partition", "default", "mandatory"];
 
-/// What the node knows beside the file.
+/// The node's facts beside the file.
 pub struct Site<'a> {
     /// Whether a host list has this node, or why the list cannot be read.
     pub is_here: &'a dyn Fn(&str) -> Result<bool, String>,

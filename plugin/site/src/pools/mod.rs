@@ -17,7 +17,7 @@ use crate::cpusets::read::SHOWN;
 pub use crate::cpusets::LineError;
 pub use read::{Site, read};
 
-/// What the file holds, for the node that has read it.
+/// The file's content, for the node that has read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SitePools {
     /// The file; empty if the text came from elsewhere.

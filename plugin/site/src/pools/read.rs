@@ -29,7 +29,7 @@ const KEYS: [&str; 10] = [
     "weight",
 ];
 
-/// What the node knows beside the file.
+/// The node's facts beside the file.
 pub struct Site<'a> {
     /// Whether a host list has this node, or why the list cannot be read.
     pub is_here: &'a dyn Fn(&str) -> Result<bool, String>,

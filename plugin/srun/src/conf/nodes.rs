@@ -175,7 +175,7 @@ impl Config {
         self.counts(|words| words.allow_ecores)
     }
 
-    /// What slurmd calls a socket: with both words it is the L3 cache.
+    /// The object that slurmd calls a socket: with both words it is the L3 cache.
     #[must_use]
     pub fn socket_kind(&self) -> SocketKind {
         if self.counts(|words| words.l3_as_socket) {

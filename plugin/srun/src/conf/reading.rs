@@ -16,9 +16,9 @@ const MOST_PARTS: usize = 4096;
 #[derive(Default)]
 pub(super) struct Reading {
     config: Config,
-    /// What the lines `NodeName=DEFAULT` gave.
+    /// The values of the lines `NodeName=DEFAULT`.
     node: Option<Line>,
-    /// What the lines `PartitionName=DEFAULT` gave.
+    /// The values of the lines `PartitionName=DEFAULT`.
     part: Option<Line>,
     down: Vec<Line>,
     cores: u64,

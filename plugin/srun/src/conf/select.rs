@@ -8,7 +8,7 @@ use berth_placement::controller::select::{Select, SlurmLine, Unit};
 
 use super::text::{ConfError, Each, Line, MOST_BYTES, Place};
 
-/// What the configuration says of selection.
+/// The configuration's words about selection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
     kind: Option<String>,

@@ -18,14 +18,14 @@ const MOST_DEPTH: usize = 8;
 /// Keys of one line.
 const MOST_PAIRS: usize = 256;
 
-/// What is wrong with a configuration, and where.
+/// An error in a configuration, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfError {
     /// The file, or the command whose output it is.
     pub file: Arc<str>,
     /// The line, from 1; 0 is no line.
     pub line: u32,
-    /// What was found, and what to do.
+    /// The words that were found, and what to do.
     pub why: String,
 }
 
@@ -287,7 +287,7 @@ impl Line {
     }
 }
 
-/// What a line adds to the defaults: a later `DEFAULT` line replaces only what it gives.
+/// Adds a line to the defaults: a later `DEFAULT` line replaces only the values that it has.
 pub(super) fn merged(default: Option<Line>, line: Line) -> Result<Line, ConfError> {
     let Some(mut all) = default else {
         return Ok(line);

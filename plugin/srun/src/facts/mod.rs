@@ -13,7 +13,7 @@ fn or_none<T: Display>(value: Option<T>) -> String {
     value.map_or_else(|| "None".into(), |value| value.to_string())
 }
 
-/// What was read, or why it was refused.
+/// The value that was read, or why it was refused.
 pub fn or_refused<T: Display>(found: Result<T, impl Display>) -> String {
     match found {
         Ok(found) => found.to_string(),

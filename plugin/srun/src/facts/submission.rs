@@ -1,4 +1,4 @@
-//! What the submitting command can know of a job.
+//! Facts about the checks of the submitting command.
 
 use berth_placement::request::mapping::{Mapping, MappingTexts};
 

@@ -12,7 +12,7 @@ use berth_placement::sets::limits::{
 use super::row::Row;
 use super::{ALL, Takes};
 
-/// What an option chooses. Options of one choice belong together; those of choices that exclude each
+/// The kind of choice that an option makes. Options of one choice belong together; those of choices that exclude each
 /// other are never both in force unless somebody writes both in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -33,7 +33,7 @@ pub struct OwnOption {
     pub name: &'static str,
     /// The name that is surely ours. Another plugin may have the first one.
     pub sure_name: &'static str,
-    /// What it chooses.
+    /// Its kind of choice.
     pub choice: Choice,
     /// Bytes that a value may have.
     pub most_bytes: usize,
@@ -48,7 +48,7 @@ pub struct OwnOption {
     pub routed_sure: &'static str,
     /// The value, as `srun --help` shows it.
     pub argument: &'static str,
-    /// What `srun --help` says of it.
+    /// Its text in `srun --help`.
     pub usage: &'static str,
     row: Row,
 }

@@ -28,7 +28,7 @@ pub struct Row {
     pub(super) variables: &'static [Variable],
     /// The name of its value in help; empty if there is no better one than the option's.
     pub value_name: &'static str,
-    /// What `berth plan --help`, the man page and completions show of it, in one sentence; empty if they do not.
+    /// Its sentence in `berth plan --help`, the man page and completions; empty if they do not show it.
     pub summary: &'static str,
     /// More sentences, where one does not say enough.
     pub description: &'static str,
@@ -69,7 +69,7 @@ pub struct Value {
     pub word: &'static str,
     /// `LIST`; empty where the word is all.
     pub rest: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 

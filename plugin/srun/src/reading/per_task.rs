@@ -8,7 +8,7 @@ use crate::release::Release;
 
 const OPTION: &str = "tres-per-task";
 
-/// What srun takes no number of for each task, since 23.11.
+/// Resources of which srun takes no number for each task, since 23.11.
 const NEVER: [&str; 8] = [
     "mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb",
 ];

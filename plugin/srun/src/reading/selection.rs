@@ -29,7 +29,7 @@ pub fn chooses_nodes(name: &str, value: &str) -> bool {
     }
 }
 
-/// What a line asks of slurmctld.
+/// A line's request to slurmctld.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// The options that the model has.
@@ -46,7 +46,7 @@ impl Selection {
     /// A job's line: its GPUs may imply tasks and nodes.
     ///
     /// # Errors
-    /// What its command refuses for a job.
+    /// A request that its command refuses for a job.
     pub fn of_job(mut self, release: Release) -> Result<Self, Refused> {
         self.gpus.take(&mut self.options, release)?;
         Ok(self)

@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// What was read and derived.
+    /// The request that was read and derived.
     pub(super) fn into_request(self) -> SrunRequest {
         self.request
     }

@@ -98,7 +98,7 @@ impl TypedBind {
     /// Reads the words of a `--cpu-bind`.
     ///
     /// # Errors
-    /// What srun refuses, and `help`, which starts no step.
+    /// A text that srun refuses, and `help`, which starts no step.
     pub fn take(&mut self, text: &str, release: Release) -> Result<(), TextError> {
         words(text, starts_value).try_for_each(|word| self.word(word, release))
     }
@@ -126,7 +126,7 @@ impl TypedBind {
 /// The meaning of a whole `--cpu-bind`.
 ///
 /// # Errors
-/// What srun refuses.
+/// A text that srun refuses.
 pub fn cpu_bind(text: &str, release: Release) -> Result<CpuBind, TextError> {
     let mut found = TypedBind::default();
     found.take(text, release)?;
@@ -168,7 +168,7 @@ fn unknown_cpu_bind(word: &str) -> TextError {
 /// The meaning of a whole `--mem-bind`.
 ///
 /// # Errors
-/// What srun refuses.
+/// A text that srun refuses.
 pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
     let mut found = MemBind::default();
     mem_bind_into(&mut found, text, release)?;
@@ -178,7 +178,7 @@ pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
 /// Adds the meaning of a `--mem-bind` to that of an earlier one of the line.
 ///
 /// # Errors
-/// What srun refuses.
+/// A text that srun refuses.
 pub fn mem_bind_into(bind: &mut MemBind, text: &str, release: Release) -> Result<(), TextError> {
     for word in words(text, starts_value) {
         match word.to_ascii_lowercase().as_str() {

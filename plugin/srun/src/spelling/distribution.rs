@@ -9,7 +9,7 @@ use crate::number;
 /// second, and the second level's value in the third.
 ///
 /// # Errors
-/// What srun refuses, and a plane whose size comes from `SLURM_DIST_PLANESIZE` alone.
+/// A text that srun refuses, and a plane whose size comes from `SLURM_DIST_PLANESIZE` alone.
 pub fn distribution(text: &str) -> Result<Distribution, TextError> {
     let lower = text.to_ascii_lowercase();
     if lower.starts_with("plane") {

@@ -59,7 +59,7 @@ pub struct NodeInfo {
 /// which is the same as `*`. What follows a third colon is not read.
 ///
 /// # Errors
-/// What srun refuses.
+/// A text that srun refuses.
 pub fn node_info(text: &str) -> Result<NodeInfo, TextError> {
     let mut least = [None; 3];
     for (place, field) in least.iter_mut().zip(text.split(':')) {

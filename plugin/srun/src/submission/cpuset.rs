@@ -1,5 +1,5 @@
-//! What the submitting command works out for a `--cpuset`: the number of CPUs on each node where the
-//! request has none, what can never fit, and where there is little to choose from.
+//! The submitting command's part in a `--cpuset`: the number of CPUs on each node where the
+//! request has none, the refusal of one that can never fit, and a note where there is little to choose from.
 //! In: the request, the command's own words, its environment. Out: a number, a text. Pure.
 
 use berth_placement::CpusetRequest;

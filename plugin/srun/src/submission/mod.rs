@@ -103,7 +103,7 @@ impl Words {
         options.next()?.value.as_deref()
     }
 
-    /// What is wrong if one of berth's own options has two values, by both of its names.
+    /// The error for one of berth's own options that has two values, by both of its names.
     #[must_use]
     pub fn named_twice(&self, own: Own) -> Option<String> {
         own_values::two_values_of(own, &self.options)

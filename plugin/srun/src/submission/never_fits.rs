@@ -99,7 +99,7 @@ pub fn mapping(
     }
 }
 
-/// What the tasks of a step can have at the most.
+/// The most that the tasks of a step can have.
 enum Limit {
     /// The CPUs of the allocation in which srun starts them.
     Allocation(u64),
@@ -107,7 +107,7 @@ enum Limit {
     Job(u32),
 }
 
-/// What is sure of a command's tasks.
+/// The sure facts about a command's tasks.
 struct Known {
     tasks: u32,
     limit: Limit,

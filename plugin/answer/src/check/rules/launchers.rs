@@ -167,7 +167,7 @@ pub(super) fn affinity_in_srun(case: &Case<'_>) -> Option<Finding> {
         "numactl" => numactl(rest)?,
         _ => return None,
     };
-    // What the task's own number decides differs from task to task.
+    // A value that depends on the task's own number differs from task to task.
     let is_list = |letter: char| letter.is_ascii_hexdigit() || ",-:xX".contains(letter);
     let text = own.list.text.as_str();
     let value = text.starts_with("--").then(|| text.split_once('='));

@@ -17,7 +17,7 @@ pub(super) use launchers::{in_tasks, mpirun};
 /// A rule.
 type Rule = fn(&Case<'_>) -> Option<Finding>;
 
-/// What is wrong with the options as such, for srun, sbatch and salloc. The command is refused then, and
+/// Errors in the options as such, for srun, sbatch and salloc. The command is refused then, and
 /// the other rules are not asked.
 pub(super) fn refused(case: &Case<'_>) -> Vec<Finding> {
     let all = options::misspelt(case);

@@ -161,7 +161,7 @@ fn more_nodes(case: &Case<'_>, of_job: &SrunRequest) -> Option<Finding> {
     })
 }
 
-/// What the job asks for on as many nodes as the step asks for, and the most that it may have there;
+/// The job's request on as many nodes as the step asks for, and the most that it may have there;
 /// none if the job does not say how much each node has.
 fn on_own_nodes(case: &Case<'_>) -> Option<(u32, u32)> {
     let own = case.command.option("nodes").and_then(|_| case.nodes())?;

@@ -87,7 +87,7 @@ fn task_colour(task: u32) -> String {
     format!("#{:02x}{:02x}{:02x}", part(0.0), part(8.0), part(4.0))
 }
 
-/// What a mouse over a CPU shows.
+/// The text that a mouse over a CPU shows.
 pub(super) fn hint(cell: CpuState, cpu: CpuId) -> String {
     match cell {
         CpuState::Task(task) => format!("CPU {cpu}: task {task}"),

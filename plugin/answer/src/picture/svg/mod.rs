@@ -29,11 +29,11 @@ fn letter(text: &str) -> usize {
 
 /// The text around the pictures of a page.
 pub struct Caption {
-    /// What was requested or drawn.
+    /// The request or the machine that is drawn.
     pub title: String,
     /// Lines under the title.
     pub below: Vec<String>,
-    /// What is wrong with the plan, each in a sentence or two.
+    /// Warnings about the plan, each in a sentence or two.
     pub warnings: Vec<String>,
 }
 

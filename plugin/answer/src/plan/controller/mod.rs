@@ -110,7 +110,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     }
 }
 
-/// What the request asks of slurmctld. All that concerns it is modelled.
+/// The question's request to slurmctld. All that concerns it is modelled.
 fn selection_of(args: &Question) -> Result<Selection, NoAnswer> {
     let line = Line {
         options: own_options(args),
@@ -244,7 +244,7 @@ fn needed(
     let more = (2..=MOST_NEEDED).map(|number| cluster::like(on, &format!("more{number}")));
     let mut cluster = one.clone();
     cluster.nodes.extend(more);
-    // What does not start on all of them starts on no fewer.
+    // A step that does not start on all of them starts on no fewer.
     let nodes = starts(&cluster).then(|| std::mem::take(&mut cluster.nodes))?;
     let count = (2..=nodes.len()).find(|count| {
         cluster.nodes = nodes[..*count].to_vec();

@@ -20,7 +20,7 @@ use crate::plan::step::NodePart;
 use crate::world::{OwnJob, Part};
 use crate::{Premise, Provenance, Question};
 
-/// What slurmctld gives.
+/// The nodes that slurmctld gives.
 pub(in crate::plan) struct Granted {
     pub names: Names,
     pub nodes: Vec<NodePart>,

@@ -91,7 +91,7 @@ fn client_refuses(client: Client, why: ClientRefusal) -> NoAnswer {
     NoAnswer::Usage(format!("{command} refuses the line: {why}"))
 }
 
-/// What the model does not know, by name.
+/// The name of a thing that the model does not know.
 fn gap(gap: Gap) -> &'static str {
     match gap {
         Gap::Cluster(why) => cluster(why),

@@ -1,4 +1,4 @@
-//! What slurmctld answers: the nodes, cores and CPUs of a job or a step, or why there are none.
+//! slurmctld's answer: the nodes, cores and CPUs of a job or a step, or why there are none.
 //! Pure data without words; the command words it.
 
 use crate::controller::select::cluster::{ClusterError, Memory};
@@ -17,7 +17,7 @@ pub enum JobAnswer {
     NotModelled(Gap),
 }
 
-/// What a job has.
+/// The allocation of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobGrant {
     /// Its nodes, in slurm.conf's order.
@@ -41,7 +41,7 @@ pub struct GrantedNode {
     pub cpus: u32,
 }
 
-/// What a step depends on, beside nodes and cores.
+/// The job's facts on which a step depends, beside nodes and cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     /// The number of tasks that the job's variables name (`SLURM_NTASKS`), if they do.
@@ -101,7 +101,7 @@ pub enum ClientRefusal {
     Planes,
 }
 
-/// What the model does not know.
+/// A thing that the model does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// A cluster with impossible numbers.
@@ -131,7 +131,7 @@ pub enum StepAnswer {
     NotModelled(Gap),
 }
 
-/// What a step has.
+/// The allocation of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepGrant {
     /// Its nodes, in the job's order.

@@ -1,4 +1,4 @@
-//! What the model knows of a cluster: its nodes, one partition, and how slurmctld is configured to select.
+//! The facts of a cluster: its nodes, one partition, and how slurmctld is configured to select.
 //! In: facts of slurm.conf. Pure data; [`Cluster::check`] bounds all sizes.
 
 use crate::controller::select::core_set::CoreSet;
@@ -65,7 +65,7 @@ pub enum Specialised {
 /// `SelectType` with its parameters; by default `select/cons_tres` with `CR_Core`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Select {
-    /// What is handed out.
+    /// The unit that is handed out.
     pub unit: Unit,
     /// Whether memory is handed out too (`CR_…_Memory`).
     pub memory: bool,
@@ -81,7 +81,7 @@ pub struct Select {
     pub spec_cores_first: bool,
 }
 
-/// What slurmctld hands out.
+/// The unit that slurmctld hands out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// `CR_Core`: cores.

@@ -61,7 +61,7 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// What slurmctld keeps of a line.
+    /// slurmctld's record of a line.
     pub(super) fn of(
         cluster: &Cluster,
         client: Client,
@@ -139,7 +139,7 @@ impl Details {
         }
     }
 
-    /// What follows from other numbers of the record.
+    /// Derives numbers from others of the record.
     fn derive(&mut self, cluster: &Cluster) {
         let linear = cluster.select.unit == Unit::Node;
         self.whole |= cluster.partition.whole_nodes || linear;

@@ -100,7 +100,7 @@ pub(super) struct NodeCounts {
     pub best: u32,
 }
 
-/// What each node offers the job, by its position in the cluster.
+/// The CPUs that each node offers the job, by its position in the cluster.
 pub(super) struct Candidates<'a> {
     pub cluster: &'a Cluster,
     pub job: &'a Details,
@@ -108,7 +108,7 @@ pub(super) struct Candidates<'a> {
     pub offers: Vec<u32>,
 }
 
-/// What the job still needs while nodes are chosen.
+/// The job's open needs while nodes are chosen.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     pub cpus: i64,

@@ -1,4 +1,4 @@
-//! What one node can give a job (`can_job_run_on_node`, `_allocate_sc`).
+//! The cores that one node can give a job (`can_job_run_on_node`, `_allocate_sc`).
 //! In: the job's record, a node, and the cores that may be used. Out: CPUs; the cores are cut to those that
 //! the tasks may use. Pure.
 
@@ -9,12 +9,12 @@ use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
 
-/// What an attempt asks.
+/// The question of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assumed {
     /// Whether the job can ever run. slurmctld then takes specialised cores for used ones.
     Ever,
-    /// What it gets.
+    /// The cores that it gets.
     Now,
 }
 

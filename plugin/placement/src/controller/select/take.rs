@@ -42,7 +42,7 @@ pub(super) fn take(
     })
 }
 
-/// What steps depend on.
+/// The facts on which steps depend.
 pub(super) fn record(line: SlurmLine, job: &Details, nodes: u32) -> JobRecord {
     let is_newer = line > SlurmLine::V22_05;
     JobRecord {

@@ -44,7 +44,7 @@ pub enum Keyword {
     NodeEx,
     /// Memory nodes beside the local ones.
     MemList,
-    /// What is eligible when the job is resumed.
+    /// The eligible CPUs when the job is resumed.
     ResumeOption,
     /// Attributes.
     #[strum(serialize = "CPUSET_OPTIONS")]
@@ -67,7 +67,7 @@ impl Keyword {
         self.into()
     }
 
-    /// What may stand behind it, for errors.
+    /// The values that may stand behind it, for errors.
     #[must_use]
     pub fn values(self) -> &'static str {
         match self {
@@ -221,7 +221,7 @@ pub enum CpusetError {
         one: String,
         /// The other.
         other: String,
-        /// What to do.
+        /// The words to use instead.
         instead: &'static str,
     },
     /// The list of candidates is shorter than the number of CPUs.

@@ -306,7 +306,7 @@ impl fmt::Display for StepCpuset {
     }
 }
 
-/// What a cpuset leads to that cannot be had.
+/// The consequence of a cpuset that cannot be had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, EnumString)]
 #[strum(serialize_all = "lowercase", parse_err_ty = TextError, parse_err_fn = no_cpuset_fail)]
 pub enum CpusetFail {

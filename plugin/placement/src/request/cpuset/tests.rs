@@ -1,4 +1,4 @@
-//! What cpuset requests mean: the examples of LSF's manual, conflicts, merges, hostile texts.
+//! The meaning of cpuset requests: the examples of LSF's manual, conflicts, merges, hostile texts.
 
 use super::*;
 use crate::facts_text::hold;

@@ -113,7 +113,7 @@ impl FromStr for Words {
     }
 }
 
-/// What stands between the brackets of `CPUSET[…]` or `SGI_CPUSET[…]`, or the text if it has none.
+/// The text between the brackets of `CPUSET[…]` or `SGI_CPUSET[…]`, or the whole text if it has none.
 fn inside_brackets(text: &str) -> Result<&str, CpusetError> {
     let text = text.trim_ascii();
     if text.is_empty() {

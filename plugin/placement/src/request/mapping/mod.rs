@@ -19,7 +19,7 @@ use crate::sets::text::write_ranges;
 pub use read::MappingTexts;
 pub use words::{MappingError, level_word};
 
-/// What `--map-by`, `--rank-by` and `--bind-to` request together.
+/// The request of `--map-by`, `--rank-by` and `--bind-to` together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mapping {
@@ -35,7 +35,7 @@ pub struct Mapping {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MapBy {
-    /// What tasks are placed on; `None` if only qualifiers are given.
+    /// The objects on which tasks are placed; `None` if only qualifiers are given.
     pub target: Option<Target>,
     /// `pe=N`: CPUs of each task.
     pub each: Option<u32>,
@@ -45,7 +45,7 @@ pub struct MapBy {
     pub span: bool,
 }
 
-/// What tasks are placed on.
+/// The objects on which tasks are placed.
 #[derive(Clone, Debug, PartialEq, Eq, Display)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Target {
@@ -108,7 +108,7 @@ pub struct BindTo {
     pub overload: bool,
 }
 
-/// What tasks are bound to.
+/// The objects to which tasks are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum BindLevel {
@@ -128,7 +128,7 @@ impl Mapping {
         )
     }
 
-    /// What tasks are placed on, also where `--map-by` does not say it: what they are bound to, the
+    /// The objects on which tasks are placed, also where `--map-by` does not say it: those to which they are bound, the
     /// whole share beside `pe=`, and cores otherwise.
     #[must_use]
     pub fn target(&self) -> Target {

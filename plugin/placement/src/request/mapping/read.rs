@@ -241,7 +241,7 @@ impl Mapping {
     /// Reads the options; `None` if none of them is given.
     ///
     /// # Errors
-    /// What is wrong with one of them, or why they do not go together.
+    /// A text that cannot be read, or texts that do not go together.
     pub fn read(texts: MappingTexts<'_>) -> Result<Option<Self>, MappingError> {
         Self::of(
             texts.map.map(str::parse).transpose()?,

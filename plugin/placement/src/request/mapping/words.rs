@@ -33,7 +33,7 @@ pub fn level_word(kind: ObjectKind) -> &'static str {
     found.and_then(|(_, words)| words.first()).unwrap_or(&"die")
 }
 
-/// What gives tasks cores next to devices. srun has no option for it.
+/// The way to give tasks cores next to devices. srun has no option for it.
 const NEAR: &str = "`berth plan --near=DEVICE --format masks` writes masks of cores next to a \
                     device for srun's --cpu-bind";
 

@@ -12,7 +12,7 @@ use crate::strategy::cpuset::groups;
 /// Steps of the search among equals: more than sixteen NUMA nodes need.
 const STEPS: u32 = 1 << 17;
 
-/// What best fit found.
+/// The result of best fit.
 pub(super) struct BestSet {
     /// The CPUs, in no order.
     pub(super) cpus: Vec<CpuId>,
@@ -223,7 +223,7 @@ impl Search<'_> {
         outside.map_or(0, |at| self.free[*at])
     }
 
-    /// What is taken of each NUMA node where `rest` gives what the others do not.
+    /// The CPUs taken of each NUMA node where `rest` gives those that the others do not.
     fn take(&self, set: &[usize], rest: usize) -> CpusPerNode {
         if self.whole {
             return set.iter().map(|at| (*at, self.most[*at])).collect();
@@ -302,7 +302,7 @@ impl Exact {
     }
 }
 
-/// What each core offers, as numbers.
+/// The number of CPUs that each core offers.
 fn sizes(offer: &Offer, limit: u32) -> impl DoubleEndedIterator<Item = u32> {
     let cores = offer.cores();
     cores.map(move |cpus| (cpus.len() as u32).min(limit))

@@ -7,7 +7,7 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 use crate::topology::node::Node;
 
-/// What can be chosen from.
+/// The CPUs that can be chosen.
 pub(super) struct Candidates<'a> {
     pub(super) node: &'a Node,
     /// The most CPUs of a core that count: 1 where a CPU is a core.
@@ -16,7 +16,7 @@ pub(super) struct Candidates<'a> {
     pub(super) offers: Vec<Offer>,
 }
 
-/// What one NUMA node offers.
+/// The CPUs that one NUMA node offers.
 pub(super) struct Offer {
     /// Its position among the node's distances.
     pub(super) at: usize,
@@ -28,7 +28,7 @@ pub(super) struct Offer {
     pub(super) units: u32,
 }
 
-/// What a core offers.
+/// The CPUs that a core offers.
 #[derive(Clone, Copy)]
 struct Core {
     from: usize,
@@ -107,7 +107,7 @@ impl Offer {
             .sort_by_key(|core| (!core.is_whole, cpus[core.from]));
     }
 
-    /// What each core offers, whole cores first: its CPUs.
+    /// The CPUs that each core offers, whole cores first.
     pub(super) fn cores(&self) -> impl DoubleEndedIterator<Item = &[CpuId]> + Clone {
         self.cores.iter().map(|core| &self.cpus[core.from..core.to])
     }

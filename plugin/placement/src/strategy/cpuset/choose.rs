@@ -9,7 +9,7 @@ use crate::strategy::cpuset::best_fit::best_fit;
 use crate::strategy::cpuset::candidates::{Candidates, first_fit};
 use crate::strategy::cpuset::job::{Job, memory_of};
 
-/// What one choice among some CPUs gives.
+/// The result of one choice among some CPUs.
 pub(super) struct Fit {
     pub(super) cpus: CpuSet,
     radius: u32,
@@ -251,7 +251,7 @@ impl Choosing<'_> {
         job.owned.cpus != self.job.owned.cpus && has_room(self.requested, count, &job, &request)
     }
 
-    /// What the cpuset has although it is better avoided.
+    /// Notes on CPUs and memory that the cpuset has although they are better avoided.
     fn compromises(&self, cpus: &CpuSet, avoided: &Avoided) -> Vec<CpusetNote> {
         let mut notes = Vec::new();
         let shares = cpus.intersection(&avoided.cpusets);
@@ -338,7 +338,7 @@ impl Choosing<'_> {
 }
 
 impl Avoided {
-    /// What may be used, from the most cautious try to the last one.
+    /// The CPUs to choose from, from the most cautious try to the last one.
     fn tries(&self, open: &CpuSet) -> Vec<CpuSet> {
         let without = |sets: &[&CpuSet]| {
             let less = |left: CpuSet, set: &&CpuSet| left.difference(set);

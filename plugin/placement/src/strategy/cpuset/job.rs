@@ -1,4 +1,4 @@
-//! What a job owns on the node, as its cpuset is chosen from it: its CPUs, and the memory nodes of the cpuset with what
+//! A job's allocation on the node, from which its cpuset is chosen: its CPUs, and the memory nodes of the cpuset with what
 //! they mean to its tasks. In: the request's allocation of the job; CPUs, `MEM_LIST` and attributes. Out: CPUs and how
 //! they are counted; memory nodes, and notes. Pure.
 

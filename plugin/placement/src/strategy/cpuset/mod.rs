@@ -23,10 +23,10 @@ pub use groups::most_of_radius;
 pub use job::memory_nodes;
 pub use resume::{Resume, Resumed, moved};
 
-/// What a step has inside its job's cpuset.
+/// A step's part of its job's cpuset.
 #[derive(Debug)]
 pub(crate) struct CpusetPart {
-    /// What it may use.
+    /// The CPUs that it may use.
     pub(crate) owned: Owned,
     set: Option<ChosenSet>,
     notes: Vec<CpusetNote>,
@@ -120,7 +120,7 @@ fn has_room(request: &Request, job: &Job<'_>, count: u32) -> bool {
     choose::has_room(requested, count, job, request)
 }
 
-/// What the step owns of the cpuset, if that is enough for its tasks.
+/// The step's part of the cpuset, if that is enough for its tasks.
 fn part_of_step(
     request: &Request,
     job: &Job<'_>,

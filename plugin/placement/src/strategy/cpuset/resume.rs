@@ -26,7 +26,7 @@ pub struct Resume<'a> {
     pub free: &'a CpuSet,
 }
 
-/// What such a job gets.
+/// The cpuset of such a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resumed {
     /// The original CPUs.

@@ -8,7 +8,7 @@ use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 /// Each taker's positions.
 type Positions = Vec<Vec<usize>>;
 
-/// What a strategy finds on unused cores and as few used ones as possible. If that saves no used core, the strategy's
+/// A strategy's choice on unused cores and as few used ones as possible. If that saves no used core, the strategy's
 /// own choice is kept.
 ///
 /// # Errors

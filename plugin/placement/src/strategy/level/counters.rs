@@ -1,4 +1,4 @@
-//! What a walk has given out so far, and its limits: they decide which hardware threads it may take
+//! Counts of the threads that a walk has given out, and its limits: they decide which hardware threads it may take
 //! next. In: the walk's limits, each thread taken, each task completed. Out: whether a thread is
 //! forbidden. Pure.
 //!
@@ -25,7 +25,7 @@ pub(crate) struct Counters {
     spread: Option<Spread>,
 }
 
-/// What a core or socket has.
+/// The counts of a core or socket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: u32,

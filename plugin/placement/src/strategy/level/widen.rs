@@ -43,7 +43,7 @@ impl<'a> Widening<'a> {
         }
     }
 
-    /// What each task gets.
+    /// The CPUs of each task.
     pub(crate) fn tasks(mut self, placed: &Placed) -> Vec<TaskPlan> {
         let table = self.node.table();
         match (self.domains, placed.one_each()) {
@@ -77,7 +77,7 @@ impl<'a> Widening<'a> {
         cpus
     }
 
-    /// What an object contributes.
+    /// The CPUs of an object.
     fn whole(&mut self, domains: &Domains, object: u32) -> &CpuSet {
         let (node, owned, beyond) = (self.node, self.owned, self.beyond);
         let make = || match node.ldoms() {

@@ -21,7 +21,7 @@ pub(super) struct Resolved {
     /// Whether a CPU is a hardware thread.
     pub threads: bool,
     pub rank: RankBy,
-    /// What is bound to; `None` is nothing.
+    /// The objects to which tasks are bound; `None` is nothing.
     pub bind: Option<ObjectKind>,
     /// Whether a task that finds no object is refused, and does not stay unbound.
     pub required: bool,
@@ -72,7 +72,7 @@ impl Resolved {
         Self { tasks, ..self }
     }
 
-    /// What a refusal counts: all tasks of the node, or those with the same devices.
+    /// The tasks that a refusal counts: all of the node, or those with the same devices.
     pub(super) fn counted(&self) -> Among {
         match self.tasks < self.on_node {
             true => Among::SameDevices,
@@ -113,7 +113,7 @@ impl Resolved {
     }
 }
 
-/// What is bound to if `--bind-to` does not say it.
+/// The objects to which tasks are bound if `--bind-to` does not say it.
 fn by_default(mapping: &Mapping, target: &Target, (tasks, threads): (u32, bool)) -> ObjectKind {
     let cpu = if threads {
         ObjectKind::Pu

@@ -95,7 +95,7 @@ impl Devices {
     }
 }
 
-/// What Slurm gave the step, where the request is for GPUs. Slurm's devices are the machine's GPUs in PCI
+/// The GPUs that Slurm gave the step, where the request is for GPUs. Slurm's devices are the machine's GPUs in PCI
 /// order, and they restrict nothing else: a step that was given GPUs may be near any network adapter.
 /// An index that no GPU was found for counts as not given.
 struct Granted<'a> {

@@ -33,7 +33,7 @@ pub(crate) struct Need {
     pub(crate) threads_per_core: Option<u32>,
     /// Hardware threads of each task, where cores are divided evenly.
     pub(crate) each: u32,
-    /// What each task needs at least, for the second try, when even parts fail.
+    /// The least that each task needs, for the second try, when even parts fail.
     pub(crate) at_last: Amount,
     /// A task with fewer hardware threads gets a note; `None` if the other wish adds its own notes.
     pub(crate) least: Option<u32>,

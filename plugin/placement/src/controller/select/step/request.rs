@@ -1,4 +1,4 @@
-//! What srun asks for a step (`_opt_verify`, `job_step_create_allocation`, `_set_ntasks`,
+//! srun's request for a step (`_opt_verify`, `job_step_create_allocation`, `_set_ntasks`,
 //! `_create_job_step_create_request`), and the job as its steps see it: the CPUs of each node, counted in slurmctld's
 //! several ways (`build_job_resources_cpu_array`, `_step_alloc_lps`).
 //! In: a line's options, and the job's grant. Out: the numbers of the message to slurmctld. Pure.
