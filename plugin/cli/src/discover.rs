@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// The devices that a program finds that is this shell script.
+    /// The devices that a shell script of this text finds.
     fn script(text: &str, limit: Duration) -> Result<Vec<Device>, String> {
         probe_with(Path::new("/bin/sh"), &["-c", text], limit)
     }

@@ -23,7 +23,7 @@ pub(crate) fn online() -> Option<CpuSet> {
     CpuSet::from_list(&text).ok()
 }
 
-/// The CPUs of an entry's cpuset that is to have these. The ledger is locked.
+/// Chooses the CPUs to which an entry's cpuset moves. The ledger is locked.
 pub(crate) fn choose(
     session: &Session<'_>,
     here: NodeState<'_>,

@@ -163,7 +163,8 @@ fn too_many(args: &Question, tasks: u32, nodes: u32) -> Option<String> {
             }
         ));
     }
-    // What is spread evenly has the fewest on the fullest node, and so many are not spread at all.
+    // Every order gives the fullest node at least the average. If that is too much already, no order is tried: it takes
+    // memory for each task.
     uncounted(tasks, nodes, each)
 }
 

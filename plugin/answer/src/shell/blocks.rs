@@ -159,8 +159,8 @@ impl OpenBlocks {
         self.condition = None;
     }
 
-    /// The next command may not run. All that `&&` joins runs together; behind `||` the command before it has failed, or was
-    /// left out.
+    /// The next command may not run. All that `&&` joins runs together; behind `||` the command before it has failed, or
+    /// was left out.
     pub(super) fn begin_condition(&mut self, is_and: bool) {
         let block = match self.condition {
             Some((block, true)) if is_and => block,
