@@ -153,8 +153,8 @@ pub unsafe extern "C" fn task_p_pre_launch_priv(
     })
 }
 
-/// The task itself, between fork and exec, as the user: a refused script stops here;
-/// others set their memory policy.
+/// The task itself, between fork and exec, as the user: a refused task stops here;
+/// others fill in their variables and set their memory policy.
 ///
 /// # Safety
 /// Called by slurmstepd's child with slurmstepd's record.

@@ -1,5 +1,5 @@
 //! The administrator's settings that are in force in this process: arguments of the plugstack.conf
-//! line. `berth_host` has their values and reads the line.
+//! line. `berth_site` has their values and reads the line.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 

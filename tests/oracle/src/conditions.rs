@@ -38,7 +38,7 @@ const fn may(fix: &'static str, idle: u64, holds: fn(&Facts<'_>) -> bool) -> Con
     Condition { fix, idle, holds }
 }
 
-/// Of every fix.
+/// Of every fix that the comparison can show.
 pub const CONDITIONS: [Condition; 17] = [
     may("smt-neighbours", 75, |facts| facts.smt_neighbours()),
     may("fcyclic-cores", 70, |facts| facts.fcyclic_cores()),

@@ -38,7 +38,7 @@ pub struct Cpuset {
 pub struct StepKey {
     /// Job.
     pub job: u32,
-    /// StepKey, or Slurm's number of a batch script.
+    /// Step, or Slurm's number of a batch script.
     pub step: u32,
     /// Component of a heterogeneous step, or Slurm's number for none.
     pub component: u32,

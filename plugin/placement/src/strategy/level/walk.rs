@@ -1,5 +1,5 @@
-//! The common part of the walks over hardware threads: their limits, why they can fail, and the order in which they
-//! visit the threads: Slurm's, or another within each socket if the third level of `-m` requests it. Pure data. Source:
+//! The common part of the walks over hardware threads: their limits, and the order in which they visit the
+//! threads: Slurm's, or another within each socket if the third level of `-m` requests it. Pure data. Source:
 //! `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::request::cpu_bind::Level;
