@@ -41,16 +41,7 @@ fn torn_and_foreign_files() {
     let mut held = hold(&ledger, entry(2, "0"));
     let names = fs::read_dir(node.dir.path().join(NAME)).unwrap();
     assert_eq!(names.count(), 4, "nobody has a lock on the other files");
-    // Half of a line more is none.
-    let mut options = fs::OpenOptions::new();
     let path = file(&node, "2.0.4294967294");
-    options
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .write_all(b"{\"cpus\":\"ff")
-        .unwrap();
-    assert_eq!(live(&ledger, "0"), [1, 2]);
     // Removed by an administrator.
     fs::remove_file(&path).unwrap();
     assert!(matches!(
@@ -61,16 +52,25 @@ fn torn_and_foreign_files() {
     held.release().unwrap();
 }
 
-/// A file system that was full for a moment leaves half of a line, and the service writes the next one behind it.
+/// A full file system, or the end of a writer, leaves any part of what is written. The entry before it counts until there is
+/// a whole one again.
 #[test]
-fn a_line_behind_half_of_one_counts() {
+fn each_part_of_a_line_leaves_the_entry_before_it() {
     let node = node();
     let ledger = node.ledger();
     let _held = hold(&ledger, entry(2, "0"));
-    let mut options = fs::OpenOptions::new();
     let path = file(&node, "2.0.4294967294");
-    let mut file = options.append(true).open(&path).unwrap();
-    file.write_all(b"{\"cpus\":\"ff").unwrap();
+    let whole = fs::read(&path).unwrap();
+    for length in 1..whole.len() {
+        let part = &whole[..length];
+        fs::write(&path, [&whole, part].concat()).unwrap();
+        assert_eq!(live(&ledger, "0"), [2], "{length} bytes");
+        // The beginning of the next one ends this part.
+        fs::write(&path, [&whole, part, b"\n"].concat()).unwrap();
+        assert_eq!(live(&ledger, "0"), [2], "{length} bytes and a line break");
+    }
+    let half = &whole[..whole.len() / 2];
+    fs::write(&path, [&whole, half].concat()).unwrap();
     let mut session = ledger.session(PATIENCE).unwrap();
     let before = session.entries()[0].clone();
     let after = Entry {

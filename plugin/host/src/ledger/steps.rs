@@ -93,7 +93,7 @@ fn read_one(path: &Path, buffer: &mut [u8]) -> io::Result<(Option<Entry>, bool)>
     Ok((entry, lives))
 }
 
-/// The last whole line.
+/// The last whole line: a full file system, or the end of a writer, leaves any part of one behind it.
 fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
     let mut count = file.read(buffer)?;
     if count == buffer.len() {
@@ -105,9 +105,7 @@ fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
     let mut lines = text.split(|byte| *byte == b'\n').rev();
     // The text behind the last line break is not whole.
     let _ = lines.next();
-    Ok(lines
-        .next()
-        .and_then(|line| serde_json::from_slice(line).ok()))
+    Ok(lines.find_map(|line| serde_json::from_slice(line).ok()))
 }
 
 /// Writes a new entry, which is whole and locked before its name appears. The ledger is locked.
