@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use berth_placement::CpuSet;
+use berth_placement::{CpuSet, Machine};
 
 use crate::kernel_text;
 
@@ -98,6 +98,14 @@ impl Proof {
     }
 }
 
+/// The part of a machine that is online by the kernel's list; `None` where that is all of it, or nothing.
+#[must_use]
+pub fn online_part(machine: &Machine, online: &str) -> Option<Machine> {
+    let online = CpuSet::from_list(online).ok()?;
+    let is_whole = machine.cpus().is_subset(&online);
+    machine.only(&online).filter(|_| !is_whole)
+}
+
 /// One more than the highest CPU number that this kernel can ever have; `None` if
 /// the kernel does not give it.
 #[must_use]
@@ -130,6 +138,8 @@ fn named(path: &Path, why: &io::Error) -> io::Error {
 mod tests {
     use std::fs;
 
+    use berth_placement::Numbering;
+
     use super::*;
 
     #[test]
@@ -158,6 +168,18 @@ mod tests {
         fs::write(&path, "nonsense\n").unwrap();
         let told = online.read().unwrap_err().to_string();
         assert!(told.contains("nonsense"), "{told}");
+    }
+
+    #[test]
+    fn a_machine_without_what_went_offline() {
+        let machine = Machine::regular(1, 4, 2, Numbering::Block).unwrap();
+        let part = |online| online_part(&machine, online).map(|part| part.cpus().to_string());
+        assert_eq!(part("0-7"), None);
+        assert_eq!(part("0-63"), None);
+        assert_eq!(part("0,4-7").as_deref(), Some("0,4-7"));
+        assert_eq!(part("8"), None, "the list is another machine's");
+        let cores = online_part(&machine, "0-2,5-7").map(|part| part.core_count());
+        assert_eq!(cores, Some(4), "a core lives on with one thread");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use std::sync::OnceLock;
 
-use berth_host::{MachineFile, StateDir, machine_file};
+use berth_host::online::online_part;
+use berth_host::{MachineFile, OnlineCpus, StateDir, machine_file};
 use berth_placement::{CpuId, ECores, Machine, Rules, Shape, SocketKind};
 use berth_site::read_settings::{self, Complaint};
 use berth_srun::node_lists;
@@ -56,10 +57,18 @@ pub(crate) fn state_dir(node_name: &str) -> Result<StateDir, String> {
     dir.map_err(|why| why.to_string())
 }
 
-/// The machine that slurmd found on a node.
+/// The machine that slurmd found on a node, without the CPUs that went offline after that.
 pub(crate) fn machine_file(node_name: &str) -> Result<MachineFile, String> {
     let dir = state_dir(node_name)?;
-    machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
+    let mut file = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
+    let online = OnlineCpus::open().and_then(|online| online.read());
+    if file.this_system
+        && let Ok(online) = online
+        && let Some(part) = online_part(&file.machine, &online)
+    {
+        file.machine = part;
+    }
+    Ok(file)
 }
 
 /// Whether a host list has this node, or the reason why the list cannot be read. Slurm's own reader of host

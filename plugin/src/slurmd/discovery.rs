@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use berth_host::command_path::default_command;
 use berth_host::discover_child::{DEFAULT_LIMIT, Discovery, LIMIT_AT_START};
+use berth_host::online::online_part;
 use berth_host::{MachineFile, OnlineCpus};
 use berth_placement::Machine;
 use slurm_sys::process::own_path;
@@ -42,34 +43,41 @@ fn known() -> MutexGuard<'static, Option<Known>> {
 pub(crate) enum MachineState {
     /// Nobody has tried to discover it yet.
     Nothing,
-    /// The machine, if it is known; a CPU went online or offline after it was found.
+    /// The part of the machine that is online, if it is known; a CPU went online or offline after it was found.
     Outdated(Option<Arc<Machine>>),
     /// The machine, if it is known.
     Current(Option<Arc<Machine>>),
 }
 
-/// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once,
-/// from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
+/// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once.
 pub(crate) fn state() -> MachineState {
-    static ONLINE: OnceLock<OnlineCpus> = OnceLock::new();
     let known = known();
     let Some(Known { machine, online }) = known.as_ref() else {
         return MachineState::Nothing;
     };
-    let changed = |since: &String| {
-        if ONLINE.get().is_none()
-            && let Ok(online) = OnlineCpus::open()
-        {
-            // A launch beside this one may have been faster.
-            let _ = ONLINE.set(online);
-        }
-        // Where slurmd is out of descriptors, the next launch tries again.
-        ONLINE.get().is_some_and(|online| !online.unchanged(since))
+    let kernels = online_cpus();
+    let changed = kernels
+        .zip(online.as_ref())
+        .filter(|(now, then)| !now.unchanged(then));
+    let Some((now, _)) = changed else {
+        return MachineState::Current(machine.clone());
     };
-    match online.as_ref().is_some_and(changed) {
-        true => MachineState::Outdated(machine.clone()),
-        false => MachineState::Current(machine.clone()),
+    let part = machine.as_ref().zip(now.read().ok());
+    let part = part.and_then(|(machine, now)| online_part(machine, &now));
+    MachineState::Outdated(part.map(Arc::new).or_else(|| machine.clone()))
+}
+
+/// The kernel's list of online CPUs, by a descriptor that the first launch opens: slurmd is not a daemon yet when it
+/// starts. Where slurmd is out of descriptors, the next launch tries again.
+fn online_cpus() -> Option<&'static OnlineCpus> {
+    static ONLINE: OnceLock<OnlineCpus> = OnceLock::new();
+    if ONLINE.get().is_none()
+        && let Ok(online) = OnlineCpus::open()
+    {
+        // A launch beside this one may have been faster.
+        let _ = ONLINE.set(online);
     }
+    ONLINE.get()
 }
 
 /// Whether the last try failed.
@@ -135,7 +143,7 @@ pub(crate) fn again(node_name: &str) {
     {
         log::warn!(
             "the online CPUs are no longer {then}; berth discovers the machine again, and until \
-             then plans launches on the machine as it was"
+             then plans launches on those of the machine as it was that are online"
         );
     }
     let since_start = in_background().take();

@@ -59,6 +59,12 @@ impl Machine {
         Ok(Self { parts, cores, cpus })
     }
 
+    /// The machine with these of its CPUs alone; `None` if it has none of them.
+    #[must_use]
+    pub fn only(&self, cpus: &CpuSet) -> Option<Self> {
+        Self::new(self.parts.only(cpus)).ok()
+    }
+
     /// The parts it was made of, for writing it down.
     #[must_use]
     pub fn parts(&self) -> &Parts {

@@ -31,9 +31,8 @@ impl Drop for Offline {
     }
 }
 
-/// Between two launches: the next one is planned on the machine as it was, slurmd discovers the
-/// machine beside it, and the launches after it are planned without the CPU. Back again, it is used
-/// again.
+/// Between two launches: the next one is planned without the CPU, and slurmd discovers the machine beside it. Back again,
+/// it is used again.
 pub fn cpu_offline() -> Outcome {
     let cluster = berth();
     let request = "-n4 --cpu-bind=cores -m block:block";
@@ -42,15 +41,11 @@ pub fn cpu_offline() -> Outcome {
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
     let before = discoveries(&cluster);
     let offline = Offline::take("/sys/devices/system/cpu/cpu5/online");
+    assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), without);
+    is_planned_so(&cluster);
     discovered(&cluster, before);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), without);
-    let log = cluster.slurmd_log();
-    let line = log
-        .lines()
-        .rfind(|line| line.contains("berth: step="))
-        .unwrap_or_default();
-    // It was planned so: the kernel had nothing to leave out.
-    assert!(line.contains("deviations=\"none\""), "{line}");
+    is_planned_so(&cluster);
     fifteen_cpus(&cluster);
     let named = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=map_cpu:5", "true"]);
     assert!(
@@ -63,6 +58,14 @@ pub fn cpu_offline() -> Outcome {
     discovered(&cluster, before);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
     Ok(())
+}
+
+/// The last step was planned as it ran: the kernel had nothing to leave out.
+fn is_planned_so(cluster: &Cluster) {
+    let log = cluster.slurmd_log();
+    let line = log.lines().rfind(|line| line.contains("berth: step="));
+    let line = line.unwrap_or_default();
+    assert!(line.contains("deviations=\"none\""), "{line}");
 }
 
 /// With CPU 5 gone: whatever is asked, no task has it, and no CPU has two tasks.

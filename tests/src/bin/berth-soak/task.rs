@@ -142,8 +142,8 @@ fn plugged(folder: &Path, age: Duration) -> bool {
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < age + PLANNED))
 }
 
-/// Whether these CPUs are online. slurmd plans steps on the machine as it was until it has discovered it again, which takes
-/// long on a full machine, and slurmd's log then says that the kernel refused the CPUs.
+/// Whether these CPUs are online. One that goes offline after its step was planned is refused by the kernel, and slurmd's log
+/// says so.
 fn are_online(cpus: &berth_placement::CpuSet) -> bool {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     berth_placement::CpuSet::from_list(text.trim()).is_ok_and(|online| cpus.is_subset(&online))
