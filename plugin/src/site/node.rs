@@ -114,9 +114,10 @@ pub(crate) fn has_shape(slurm: Abi, conf: &SlurmdConf, known: &Shape) -> bool {
 
 /// The node's shape without slurmd's map.
 fn counts(slurm: Abi, conf: &SlurmdConf) -> Shape {
+    let line = slurm.layout.line;
     Shape {
-        sockets: pick(slurm, conf.actual_sockets(), conf.sockets()),
-        cores: pick(slurm, conf.actual_cores(), conf.cores()),
+        sockets: pick(line, conf.actual_sockets(), conf.sockets()),
+        cores: pick(line, conf.actual_cores(), conf.cores()),
         threads: u32::from(conf.threads()),
         stride: stride(slurm, conf),
         cpus_are_cores: u32::from(conf.cpus())
@@ -125,16 +126,17 @@ fn counts(slurm: Abi, conf: &SlurmdConf) -> Shape {
     }
 }
 
-/// 22.05 takes the configured shape for the hardware's, later lines the real one
+/// Up to 23.02 slurmd takes the configured shape for the hardware's, later lines take the real one
 /// (`_get_avail_map`). In slurmstepd the real one is not always there.
-fn pick(slurm: Abi, actual: u16, configured: u16) -> u32 {
-    let real = slurm.layout.line != Line::V22_05 && actual > 0;
+fn pick(line: Line, actual: u16, configured: u16) -> u32 {
+    let real = line > Line::V23_02 && actual > 0;
     u32::from(if real { actual } else { configured })
 }
 
 /// Entries of slurmd's map that belong to a core.
 pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
-    pick(slurm, conf.actual_threads(), conf.threads()).max(1)
+    let line = slurm.layout.line;
+    pick(line, conf.actual_threads(), conf.threads()).max(1)
 }
 
 /// The words that change how slurmd counts the node.
@@ -220,6 +222,20 @@ fn cgroup_conf(slurm: Abi) -> Result<CgroupConf, slurm_sys::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `ThreadsPerCore=1` on cores of two threads: slurmstepd of 23.02 knows no real number, and slurmd takes none.
+    #[test]
+    fn the_hardware_counts_from_23_11_on() {
+        for (line, threads) in [
+            (Line::V22_05, 1),
+            (Line::V23_02, 1),
+            (Line::V23_11, 2),
+            (Line::V26_05, 2),
+        ] {
+            assert_eq!(pick(line, 2, 1), threads, "{line}");
+            assert_eq!(pick(line, 0, 1), 1, "{line}");
+        }
+    }
 
     #[test]
     fn efficiency_cores_are_left_out_from_23_02_on() {

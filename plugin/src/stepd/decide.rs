@@ -272,9 +272,10 @@ impl Case<'_> {
         let Some(cpuset) = &decided.cpuset else {
             return Ok(decided);
         };
-        let living = session.cpuset_of(self.context.key.job);
         let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
-        if let Some(entry) = job_cpuset::entry(self.context.key, cpuset, job_cpus, living.as_ref())
+        let StepContext { key, uid, .. } = self.context;
+        let living = session.cpuset_of(key.job, *uid, &job_cpus);
+        if let Some(entry) = job_cpuset::entry(*key, cpuset, job_cpus, living.as_ref())
         {
             match self.context.hold(session, entry, Some(cpuset.line.clone())) {
                 Ok(entry) => decided.ledger_entries.push(entry),

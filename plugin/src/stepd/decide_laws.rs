@@ -7,7 +7,7 @@ mod alone;
 mod making;
 
 use berth_host::Ledger;
-use berth_host::ledger::{OwnEntry, look};
+use berth_host::ledger::{Cpuset, OwnEntry, look};
 use berth_placement::request::cpuset::{Choice, Dynamic};
 use berth_placement::*;
 use proptest::prelude::*;
@@ -271,6 +271,34 @@ fn an_entry_has_the_user_and_the_tasks_of_its_step() {
     let entries = look(&site.dir).unwrap();
     let found: Vec<_> = entries.iter().map(|one| (one.uid, one.tasks)).collect();
     assert_eq!(found, [(1000, 2)]);
+}
+
+/// An orphan of the job's last run holds its cpuset on CPUs that this run does not own, or it is another user's.
+#[test]
+fn an_earlier_job_s_cpuset_is_not_this_one_s() {
+    let mut site = Site::new(Machine::regular(1, 4, 1, Numbering::Block).unwrap());
+    let job = site.job(&("NCPUS=2".into(), 0b1100)).unwrap();
+    let earlier = |uid, list| Entry {
+        step: key(job.number, 0),
+        cpuset: Some(Cpuset {
+            of_job: true,
+            ..Cpuset::default()
+        }),
+        uid,
+        request: "NCPUS=1".into(),
+        job_cpus: CpuSet::from_list(list).unwrap(),
+        cpus: CpuSet::from_list(list).unwrap(),
+        ..Entry::default()
+    };
+    let ledger = Ledger::open(&site.dir).unwrap();
+    for entry in [earlier(0, "0-1"), earlier(1000, "2-3")] {
+        let held = ledger.session(PATIENCE).unwrap().hold(entry).unwrap();
+        let Some(State::Runs(its)) = site.decides(&job, key(job.number, 1)) else {
+            panic!("{:?} is believed", held.entry());
+        };
+        its.release().unwrap();
+        held.release().unwrap();
+    }
 }
 
 /// Others keep their cores also where this step's own entry cannot be written.

@@ -143,7 +143,7 @@ fn inside_job(
     session: &mut Session<'_>,
     (handover, kept): (&mut Handover, JobCpuset),
 ) -> Result<Option<LedgerEntry>, LedgerError> {
-    let Some(living) = session.cpuset_of(context.key.job) else {
+    let Some(living) = session.cpuset_of(context.key.job, context.uid, &handover.own) else {
         return Ok(None);
     };
     let cpuset = InCpuset {

@@ -147,7 +147,7 @@ impl CpusetQuery<'_> {
         claims: &Claims,
     ) -> Result<Option<ExistingCpuset>, Refusal> {
         let request = &self.wish.request;
-        if let Some(living) = session.cpuset_of(self.key.job) {
+        if let Some(living) = session.cpuset_of(self.key.job, self.uid, own) {
             return match living.request == request.to_string() {
                 true => Ok(Some(self.existing(living.cpus))),
                 false => Err(Refusal::BindingFailed(format!(

@@ -24,7 +24,9 @@ pub fn is_suspended(all: &[Entry], job: u32) -> bool {
 /// The cpuset that the steps of a job have on a node now, if the ledger can be read. Nothing is locked.
 #[must_use]
 pub fn cpuset_of(dir: &StateDir, job: u32) -> Option<Entry> {
-    Ledger::open(dir).ok()?.read().ok()?.cpuset_of(job)
+    let ledger = Ledger::open(dir).ok()?;
+    let session = ledger.read().ok()?;
+    session.latest_cpuset(|entry| entry.is_cpuset_of(job))
 }
 
 impl Session<'_> {
@@ -39,11 +41,17 @@ impl Session<'_> {
         all
     }
 
-    /// The live cpuset of a job, if its steps have one. If there were several, the one of the latest
-    /// generation that was made last.
+    /// The live cpuset of a job of this user that owns some of these CPUs; none of them if that is not known. Others are of
+    /// an earlier job of its number: it was requeued, or slurmctld has begun again.
     #[must_use]
-    pub fn cpuset_of(&self, job: u32) -> Option<Entry> {
-        let found = self.entries.iter().filter(|entry| entry.is_cpuset_of(job));
+    pub fn cpuset_of(&self, job: u32, uid: u32, own: &CpuSet) -> Option<Entry> {
+        let owns = |entry: &Entry| own.is_empty() || own.intersects(&entry.job_cpus);
+        self.latest_cpuset(|entry| entry.is_cpuset_of(job) && entry.uid == uid && owns(entry))
+    }
+
+    /// Of several, the one of the latest generation that was made last.
+    fn latest_cpuset(&self, is_its: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let found = self.entries.iter().filter(|entry| is_its(entry));
         found
             .max_by_key(|entry| (entry.generation, entry.made))
             .cloned()
