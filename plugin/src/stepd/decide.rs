@@ -17,10 +17,10 @@ use crate::step::handover::{Handover, InCpuset};
 use crate::step::ledger::{self, Planner};
 use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
 use crate::stepd::ledger_entry::LedgerEntry;
-use crate::stepd::own_node;
+use crate::stepd::{own_node, pool};
 
-/// The time to wait for others who write the ledger.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time to wait for others who write the ledger, on a node without pools.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// slurmctld suspends a job and launches the one that preempts it at the same time. A binding that fails because the other
 /// job has not stopped yet waits this long for it. With OverSubscribe=FORCE the stop never comes, and such a step starts
 /// this much later.
@@ -43,6 +43,8 @@ pub(super) struct StepContext<'a> {
     pub tasks: u32,
     /// Whether its job is in a pool, and has its place there.
     pub is_in_pool: bool,
+    /// The time to wait for the ledger.
+    pub patience: Duration,
 }
 
 /// A decision.
@@ -99,6 +101,7 @@ impl<'a> StepContext<'a> {
             uid: record.uid(),
             tasks: record.node_tasks(),
             is_in_pool: pool.is_some_and(|pool| pool.member.is_some()),
+            patience: pool.map_or(PATIENCE, |_| pool::PATIENCE),
         })
     }
 
@@ -109,7 +112,7 @@ impl<'a> StepContext<'a> {
     ) -> Result<T, String> {
         let text = |why: LedgerError| why.to_string();
         let ledger = ledger::open(&self.dir)?;
-        let mut session = ledger.session(PATIENCE).map_err(text)?;
+        let mut session = ledger.session(self.patience).map_err(text)?;
         session.ask_for_pool(self.is_in_pool);
         work(&mut session).map_err(text)
     }
@@ -275,8 +278,7 @@ impl Case<'_> {
         let job_cpus = ledger::job_cpus(&self.step.request, &self.node);
         let StepContext { key, uid, .. } = self.context;
         let living = session.cpuset_of(key.job, *uid, &job_cpus);
-        if let Some(entry) = job_cpuset::entry(*key, cpuset, job_cpus, living.as_ref())
-        {
+        if let Some(entry) = job_cpuset::entry(*key, cpuset, job_cpus, living.as_ref()) {
             match self.context.hold(session, entry, Some(cpuset.line.clone())) {
                 Ok(entry) => decided.ledger_entries.push(entry),
                 Err(why) => {

@@ -90,6 +90,7 @@ impl Site {
             uid: 0,
             tasks: 1,
             is_in_pool: false,
+            patience: PATIENCE,
         }
     }
 

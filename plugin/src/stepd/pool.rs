@@ -22,8 +22,8 @@ use crate::stepd::pool_cgroup::{
 };
 use crate::stepd::pool_fit::fits;
 
-/// The time to wait for others who write the ledger.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time to wait for others who write the ledger: below a busy pool the slurmstepd of a job with a low weight is slow.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A step's place in its job's pool.
 pub(crate) struct Membership {

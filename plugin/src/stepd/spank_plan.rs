@@ -16,7 +16,7 @@ use crate::site::{node, standing};
 use crate::step::own_options::{self, Ours, Own, Texts};
 use crate::step::words::switched_off_note;
 use crate::step::{Step, names};
-use crate::stepd::decide::{self, Failed};
+use crate::stepd::decide::{self, Failed, PATIENCE};
 use crate::stepd::fence::Fences;
 use crate::stepd::job_env::Spank;
 use crate::stepd::ledger_entry::LedgerEntry;
@@ -221,6 +221,7 @@ impl SpankIdentity {
             uid: self.uid,
             tasks: self.tasks,
             is_in_pool: false,
+            patience: PATIENCE,
         };
         let step = Step {
             request,

@@ -26,7 +26,11 @@ impl Site {
         let (step, _) = runs.get(which.index(runs.len().max(1)))?;
         let ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
-        let cpus: Vec<CpuId> = session.cpuset_of(job.number, 0, &job.own)?.cpus.iter().collect();
+        let cpus: Vec<CpuId> = session
+            .cpuset_of(job.number, 0, &job.own)?
+            .cpus
+            .iter()
+            .collect();
         let entry = Entry {
             step: *step,
             cpus: CpuSet::from_iter([*which.get(&cpus)]),
