@@ -1,7 +1,10 @@
 //! Pools on a real cluster: what depends on the kernel. Weights need cgroups: `berth-pools` has them, in a virtual machine.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
+use berth_host::{Ledger, StateDir};
 use berth_tests::Cluster;
 
 /// The example on a machine of eight cores, without cgroups.
@@ -47,4 +50,33 @@ fn the_slurmstepd_of_this_slurm_is_known() {
     );
     step.kill().expect("it lives");
     step.wait().expect("a child");
+}
+
+/// Below a busy pool a normal job's slurmstepd may have the ledger for seconds.
+#[test]
+fn a_pool_job_waits_for_the_ledger() {
+    let cluster = cluster();
+    cluster
+        .srun(&["-pmulti8", "-n1", "-c4", "true"])
+        .expect_ok();
+    let base = cluster.folder().join("run/berth");
+    let mut nodes = fs::read_dir(&base).expect("the nodes").flatten();
+    let node = nodes.find(|entry| entry.path().is_dir()).expect("a node");
+    let dir = StateDir::new(&base, &node.file_name().to_string_lossy()).expect("its name");
+    let ledger = Ledger::open(&dir).expect("its ledger");
+    let session = ledger
+        .session(Duration::from_secs(1))
+        .expect("nobody has it");
+    let mut step = cluster.program("srun");
+    let step = step.args(["-pmulti8", "-n1", "-c4", "true"]);
+    let step = step
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("srun");
+    sleep(Duration::from_secs(3));
+    drop(session);
+    let done = step.wait_with_output().expect("a child");
+    let notes = String::from_utf8_lossy(&done.stderr);
+    assert!(!notes.contains("outside of the pool"), "{notes}");
+    assert!(done.status.success());
 }
