@@ -48,6 +48,8 @@ pub(crate) struct Tracked {
     held: Vec<Tasks>,
     /// Whether the log says that it waits.
     is_said: bool,
+    /// The CPUs that were online when it was last made to fit them.
+    fits: CpuSet,
 }
 
 /// Work on a cpuset, while the ledger is locked.
@@ -64,14 +66,20 @@ pub(crate) enum Work {
 }
 
 impl Tracked {
-    /// One that is seen for the first time.
-    pub(crate) fn new() -> Self {
+    /// One that is seen for the first time, while these CPUs are online.
+    pub(crate) fn new(online: &CpuSet) -> Self {
         Self {
             phase: Phase::Runs,
             events: HashMap::new(),
             held: Vec::new(),
             is_said: false,
+            fits: online.clone(),
         }
+    }
+
+    /// Whether CPUs went offline or came back since it was made to fit them.
+    pub(crate) fn is_outdated(&self, online: &CpuSet) -> bool {
+        self.fits != *online
     }
 
     /// Looks at its cgroups, and says what is to be done.
@@ -153,8 +161,14 @@ impl Tracked {
             }
             Work::GoOn(since) => self.go_on(&mut turn, since),
             Work::Gather => turn.gather(),
-            Work::Online if self.phase == Phase::Runs => turn.online(),
-            Work::Online => turn.put_again(),
+            Work::Online => {
+                match self.phase {
+                    Phase::Runs => turn.online()?,
+                    Phase::Suspended | Phase::Resumed(_) => turn.put_again()?,
+                }
+                self.fits = here.online.clone();
+                Ok(())
+            }
         }
     }
 
