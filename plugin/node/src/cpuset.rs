@@ -48,8 +48,8 @@ pub(crate) struct Tracked {
     held: Vec<Tasks>,
     /// Whether the log says that it waits.
     is_said: bool,
-    /// The CPUs that were online when it was last made to fit them.
-    fits: CpuSet,
+    /// The CPUs that were online when it was last made to fit them; none if that was on another machine.
+    fits: Option<CpuSet>,
 }
 
 /// Work on a cpuset, while the ledger is locked.
@@ -73,13 +73,18 @@ impl Tracked {
             events: HashMap::new(),
             held: Vec::new(),
             is_said: false,
-            fits: online.clone(),
+            fits: Some(online.clone()),
         }
     }
 
     /// Whether CPUs went offline or came back since it was made to fit them.
     pub(crate) fn is_outdated(&self, online: &CpuSet) -> bool {
-        self.fits != *online
+        self.fits.as_ref() != Some(online)
+    }
+
+    /// The machine has other CPUs than before.
+    pub(crate) fn is_on_another_machine(&mut self) {
+        self.fits = None;
     }
 
     /// Looks at its cgroups, and says what is to be done.
@@ -166,7 +171,7 @@ impl Tracked {
                     Phase::Runs => turn.online()?,
                     Phase::Suspended | Phase::Resumed(_) => turn.put_again()?,
                 }
-                self.fits = here.online.clone();
+                self.fits = Some(here.online.clone());
                 Ok(())
             }
         }

@@ -11,7 +11,7 @@ use berth_host::cgroup::Place;
 use berth_host::ledger::{Entry, NAME, ServiceLife, Session, queries};
 use berth_host::machine_file::MachineFileError;
 use berth_host::{Ledger, LedgerError, StateDir, announcement, machine_file};
-use berth_placement::{CpuSet, Node, Rules, SocketKind};
+use berth_placement::{CpuSet, Machine, Node, Rules, SocketKind};
 
 use crate::cpuset::{Tracked, Work};
 use crate::faults::Faults;
@@ -30,11 +30,41 @@ pub(crate) struct ServedNode {
     ledger: Ledger,
     _life: ServiceLife,
     cgroups: Cgroups,
-    machine: Option<(SystemTime, Node)>,
+    machine: Option<KnownMachine>,
     cpusets: HashMap<Unit, Tracked>,
     /// The CPUs that were online at the first look, or when slurmd was last asked to discover the machine.
     discovered: Option<CpuSet>,
     faults: Faults,
+}
+
+/// The machine, as far as this service has seen it.
+struct KnownMachine {
+    /// When slurmd's file was written.
+    written: SystemTime,
+    /// The machine in it, without the CPUs that were offline at its discovery.
+    in_file: Machine,
+    /// The node with the cores of those CPUs too, if an earlier file has had them.
+    node: Node,
+}
+
+impl KnownMachine {
+    /// After a new file: CPUs that are offline now still belong to the cores that they had.
+    fn after(before: Option<Self>, written: SystemTime, in_file: Machine) -> Self {
+        let has_more = |known: &Self| !known.cpus().is_subset(in_file.cpus());
+        let node = match before.filter(has_more) {
+            Some(known) => known.node,
+            None => Node::of(in_file.clone(), SocketKind::default(), Rules::default()),
+        };
+        Self {
+            written,
+            in_file,
+            node,
+        }
+    }
+
+    fn cpus(&self) -> &CpuSet {
+        self.node.machine().unwrap_or(&self.in_file).cpus()
+    }
 }
 
 /// The means of the service beside its nodes.
@@ -80,7 +110,7 @@ impl ServedNode {
         release(&self.ledger, &self.cgroups)?;
         // A file that is not usable is logged at the first look.
         let _ = self.read_machine();
-        let Some((_, node)) = &self.machine else {
+        let Some(KnownMachine { node, .. }) = &self.machine else {
             return Ok(());
         };
         let session = self.ledger.read()?;
@@ -165,7 +195,7 @@ impl ServedNode {
 
     /// Does it, while nobody else looks. Returns what has failed: a cpuset keeps no other one from its CPUs.
     fn work(&mut self, around: Around<'_>, work: &[(Unit, Work)]) -> BTreeSet<String> {
-        let Some((_, node)) = &self.machine else {
+        let Some(KnownMachine { node, .. }) = &self.machine else {
             let name = &self.cgroups.node;
             return [format!(
                 "{name}: no machine file; cpusets stay where they are"
@@ -202,14 +232,21 @@ impl ServedNode {
     /// A file that is not usable: the machine that was known before stays.
     fn read_machine(&mut self) -> Result<(), MachineFileError> {
         let path = self.dir.machine_path();
-        let changed = std::fs::metadata(path).and_then(|found| found.modified());
-        let Ok(changed) = changed else { return Ok(()) };
-        let is_known = |(known, _): &(SystemTime, Node)| *known == changed;
-        if !self.machine.as_ref().is_some_and(is_known) {
-            let file = machine_file::read(path)?;
-            let node = Node::of(file.machine, SocketKind::default(), Rules::default());
-            self.machine = Some((changed, node));
+        let written = std::fs::metadata(path).and_then(|found| found.modified());
+        let Ok(written) = written else { return Ok(()) };
+        let is_known = |known: &KnownMachine| known.written == written;
+        if self.machine.as_ref().is_some_and(is_known) {
+            return Ok(());
         }
+        let file = machine_file::read(path)?;
+        let before = self.machine.take();
+        let cpus = before.as_ref().map(|known| known.cpus().clone());
+        let known = KnownMachine::after(before, written, file.machine);
+        if cpus.is_some_and(|cpus| cpus != *known.cpus()) {
+            let cpusets = self.cpusets.values_mut();
+            cpusets.for_each(Tracked::is_on_another_machine);
+        }
+        self.machine = Some(known);
         Ok(())
     }
 
@@ -218,10 +255,10 @@ impl ServedNode {
         let words = announcement::read(&self.dir).ok();
         let rules = words.and_then(|words| words.site_rules());
         let kind = rules.map(|rules| rules.socket()).unwrap_or_default();
-        let Some(machine) = self.machine.as_ref().and_then(|(_, node)| node.machine()) else {
+        let Some(KnownMachine { in_file, .. }) = &self.machine else {
             return;
         };
-        if let Err(why) = queries::write_topology(&self.ledger, &self.dir, machine, kind) {
+        if let Err(why) = queries::write_topology(&self.ledger, &self.dir, in_file, kind) {
             log::debug!("{why}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use berth_host::ledger::{Cpuset, Entry, OwnEntry, StepKey, Task, TaskCgroup};
 use berth_host::{Ledger, MachineFile, Proof, StateDir, machine_file};
-use berth_placement::{Machine, Numbering};
+use berth_placement::{CpuId, Numbering};
 
 use super::*;
 
@@ -121,6 +121,21 @@ impl Host {
         self.node.pass(around);
     }
 
+    /// Another service serves the node from now on.
+    fn restarted(self) -> Self {
+        let (dir, tops) = (self.dir().clone(), self.node.cgroups.tops.clone());
+        drop(self.node);
+        let node = ServedNode::serve(dir, "n1", tops).unwrap().unwrap();
+        Self { node, ..self }
+    }
+
+    /// The masks of a job's tasks.
+    fn masks(&self, job: u32) -> Vec<String> {
+        let entry = self.entry(job);
+        let masks = entry.leaves.iter().map(|leaf| leaf.cpus.to_string());
+        masks.collect()
+    }
+
     fn entry(&self, job: u32) -> Entry {
         let ledger = Ledger::open(self.dir()).unwrap();
         let session = ledger.read().unwrap();
@@ -130,6 +145,79 @@ impl Host {
     /// Whether slurmd has been asked to discover the machine again, since the last time.
     fn is_asked_to_reload(&self) -> bool {
         fs::remove_file(self.dir().reload_path()).is_ok()
+    }
+}
+
+/// The machine as it is discovered while CPUs are offline.
+fn without(machine: &Machine, offline: &str) -> Machine {
+    let mut parts = machine.parts().clone();
+    let is_online = |cpu: &CpuId| !set(offline).contains(*cpu);
+    for core in parts.packages.iter_mut().flat_map(|one| &mut one.cores) {
+        core.pus.retain(is_online);
+    }
+    Machine::new(parts).unwrap()
+}
+
+/// A node of 16 cores with two threads, and one of 16 with one: a cpuset with the first four, and the masks of its tasks.
+fn nodes() -> [(Machine, &'static str, [&'static str; 3]); 2] {
+    let node = |threads| Machine::regular(1, 16, threads, Numbering::ThreadsLast).unwrap();
+    [
+        (node(2), "0-3,16-19", ["1,17", "2-3,18", "0,16"]),
+        (node(1), "0-3", ["0-1", "1", "2-3"]),
+    ]
+}
+
+#[test]
+fn masks_are_what_they_were_when_cpus_are_back() {
+    for (machine, cpus, masks) in nodes() {
+        let all = machine.cpus().to_string();
+        for offline in ["1", "1,17", "1-2,17-18", "0-3,16-19", "17"] {
+            let online = machine.cpus().difference(&set(offline)).to_string();
+            // slurmd discovers the machine before the service looks, while the CPUs are offline, or not at all.
+            for discovered in ["before", "while", "never"] {
+                let mut host = Host::new();
+                host.finds(machine.clone());
+                host.step(1, cpus, &masks);
+                host.look(&all);
+                if discovered == "before" {
+                    host.finds(without(&machine, offline));
+                }
+                host.look(&online);
+                let is_away = host.entry(1).cpus != set(cpus);
+                assert_eq!(is_away, set(offline).intersects(&set(cpus)), "{offline}");
+                if discovered == "while" {
+                    host.finds(without(&machine, offline));
+                    host.look(&online);
+                }
+                host.look(&all);
+                assert_eq!(host.masks(1), masks, "{offline} {discovered}");
+                assert_eq!(host.entry(1).cpus, set(cpus));
+            }
+        }
+    }
+}
+
+/// Another service, which has seen the machine only without the CPUs, does not know to which cores they belong.
+#[test]
+fn a_cpuset_goes_back_when_the_cores_of_its_cpus_are_known() {
+    for (machine, cpus, masks) in nodes() {
+        let all = machine.cpus().to_string();
+        let online = machine.cpus().difference(&set("1-2,17-18")).to_string();
+        let mut host = Host::new();
+        host.finds(machine.clone());
+        host.step(1, cpus, &masks);
+        host.look(&all);
+        host.look(&online);
+        host.finds(without(&machine, "1-2,17-18"));
+        let mut host = host.restarted();
+        let away = host.entry(1);
+        for online in [&online, &all] {
+            host.look(online);
+            assert_eq!(host.entry(1), away);
+        }
+        host.finds(machine);
+        host.look(&all);
+        assert_eq!(host.masks(1), masks);
     }
 }
 

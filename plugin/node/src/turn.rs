@@ -61,7 +61,8 @@ impl Turn<'_, '_> {
             return Ok(());
         };
         let home = latest.home.clone().unwrap_or_else(|| latest.cpus.clone());
-        let is_back = home.is_subset(self.here.online);
+        // Without the core of a CPU nobody knows which tasks had it.
+        let is_back = home.is_subset(&self.here.usable());
         if is_back == latest.home.is_none() {
             return self.put_again();
         }
