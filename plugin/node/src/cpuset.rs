@@ -48,6 +48,8 @@ pub(crate) struct Tracked {
     held: Vec<Tasks>,
     /// Whether the log says that it waits.
     is_said: bool,
+    /// The CPUs that were online when it was last made to fit them; none if that was on another machine.
+    fits: Option<CpuSet>,
 }
 
 /// Work on a cpuset, while the ledger is locked.
@@ -64,14 +66,25 @@ pub(crate) enum Work {
 }
 
 impl Tracked {
-    /// One that is seen for the first time.
-    pub(crate) fn new() -> Self {
+    /// One that is seen for the first time, while these CPUs are online.
+    pub(crate) fn new(online: &CpuSet) -> Self {
         Self {
             phase: Phase::Runs,
             events: HashMap::new(),
             held: Vec::new(),
             is_said: false,
+            fits: Some(online.clone()),
         }
+    }
+
+    /// Whether CPUs went offline or came back since it was made to fit them.
+    pub(crate) fn is_outdated(&self, online: &CpuSet) -> bool {
+        self.fits.as_ref() != Some(online)
+    }
+
+    /// The machine has other CPUs than before.
+    pub(crate) fn is_on_another_machine(&mut self) {
+        self.fits = None;
     }
 
     /// Looks at its cgroups, and says what is to be done.
@@ -153,8 +166,14 @@ impl Tracked {
             }
             Work::GoOn(since) => self.go_on(&mut turn, since),
             Work::Gather => turn.gather(),
-            Work::Online if self.phase == Phase::Runs => turn.online(),
-            Work::Online => turn.put_again(),
+            Work::Online => {
+                match self.phase {
+                    Phase::Runs => turn.online()?,
+                    Phase::Suspended | Phase::Resumed(_) => turn.put_again()?,
+                }
+                self.fits = Some(here.online.clone());
+                Ok(())
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use berth_host::ledger::{Entry, StepKey};
 /// The steps that share a cpuset: those of a job, or one alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Unit {
-    job: u32,
+    pub job: u32,
     step: Option<StepKey>,
 }
 

@@ -18,6 +18,7 @@
 mod choice;
 mod cpuset;
 mod ending;
+mod faults;
 mod group;
 mod memory;
 mod node;

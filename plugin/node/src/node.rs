@@ -1,16 +1,20 @@
 //! The state folder of one slurmd: its machine, its ledger, and the cpusets in it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::error::Error;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use berth_host::cgroup::Place;
 use berth_host::ledger::{Entry, NAME, ServiceLife, Session, queries};
+use berth_host::machine_file::MachineFileError;
 use berth_host::{Ledger, LedgerError, StateDir, announcement, machine_file};
-use berth_placement::{CpuSet, Node, Rules, SocketKind};
+use berth_placement::{CpuSet, Machine, Node, Rules, SocketKind};
 
 use crate::cpuset::{Tracked, Work};
+use crate::faults::Faults;
 use crate::group::{Group, Unit};
 use crate::memory::Mover;
 use crate::node_state::{Cgroups, NodeState};
@@ -26,16 +30,48 @@ pub(crate) struct ServedNode {
     ledger: Ledger,
     _life: ServiceLife,
     cgroups: Cgroups,
-    machine: Option<(SystemTime, Node)>,
+    machine: Option<KnownMachine>,
     cpusets: HashMap<Unit, Tracked>,
+    /// The CPUs that were online at the first look, or when slurmd was last asked to discover the machine.
+    discovered: Option<CpuSet>,
+    faults: Faults,
+}
+
+/// The machine, as far as this service has seen it.
+struct KnownMachine {
+    /// When slurmd's file was written.
+    written: SystemTime,
+    /// The machine in it, without the CPUs that were offline at its discovery.
+    in_file: Machine,
+    /// The node with the cores of those CPUs too, if an earlier file has had them.
+    node: Node,
+}
+
+impl KnownMachine {
+    /// After a new file: CPUs that are offline now still belong to the cores that they had.
+    fn after(before: Option<Self>, written: SystemTime, in_file: Machine) -> Self {
+        let has_more = |known: &Self| !known.cpus().is_subset(in_file.cpus());
+        let node = match before.filter(has_more) {
+            Some(known) => known.node,
+            None => Node::of(in_file.clone(), SocketKind::default(), Rules::default()),
+        };
+        Self {
+            written,
+            in_file,
+            node,
+        }
+    }
+
+    fn cpus(&self) -> &CpuSet {
+        self.node.machine().unwrap_or(&self.in_file).cpus()
+    }
 }
 
 /// The means of the service beside its nodes.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
-    /// The CPUs that are online, and whether they were others before.
+    /// The CPUs that are online.
     pub online: &'a CpuSet,
-    pub is_changed: bool,
     pub mover: &'a Mover,
 }
 
@@ -62,6 +98,8 @@ impl ServedNode {
             cgroups: Cgroups { tops, node },
             machine: None,
             cpusets: HashMap::new(),
+            discovered: None,
+            faults: Faults::default(),
         };
         served.begin()?;
         Ok(Some(served))
@@ -70,8 +108,9 @@ impl ServedNode {
     /// A service before may have been killed at any point: nothing stays frozen, and the kernel has what the ledger says.
     fn begin(&mut self) -> Result<(), LedgerError> {
         release(&self.ledger, &self.cgroups)?;
-        self.read_machine();
-        let Some((_, node)) = &self.machine else {
+        // A file that is not usable is logged at the first look.
+        let _ = self.read_machine();
+        let Some(KnownMachine { node, .. }) = &self.machine else {
             return Ok(());
         };
         let session = self.ledger.read()?;
@@ -98,91 +137,117 @@ impl ServedNode {
         all.map(AsFd::as_fd)
     }
 
-    /// Looks at everything once, and does what is to be done. Returns after which time to look again at the latest.
-    ///
-    /// # Errors
-    /// A ledger that cannot be used now.
-    pub(crate) fn pass(&mut self, around: Around<'_>) -> Result<Option<Duration>, LedgerError> {
-        self.read_machine();
-        let work = self.look(around.is_changed)?;
-        if !work.is_empty() {
-            self.work(around, &work)?;
-            self.publish();
+    /// Looks at everything once, and does what is to be done. What fails is tried again at the next look. Returns after
+    /// which time to look again at the latest.
+    pub(crate) fn pass(&mut self, around: Around<'_>) -> Option<Duration> {
+        let mut faults = BTreeSet::new();
+        if let Err(why) = self.read_machine() {
+            faults.insert(self.fault(&why));
         }
-        if around.is_changed
-            && let Err(why) = self.dir.ask_to_reload()
-        {
-            log::debug!("{}: {why}", self.dir.path().display());
+        match self.look(around.online) {
+            Ok(work) if work.is_empty() => {}
+            Ok(work) => {
+                faults.append(&mut self.work(around, &work));
+                self.publish();
+            }
+            Err(why) => drop(faults.insert(self.fault(&why))),
         }
-        Ok(self.cpusets.values().filter_map(Tracked::pause).min())
+        if let Err(why) = self.ask_to_reload(around.online) {
+            faults.insert(format!(
+                "{}: slurmd cannot be asked to discover the machine: {why}",
+                self.cgroups.node
+            ));
+        }
+        self.faults.log(faults);
+        self.cpusets.values().filter_map(Tracked::pause).min()
+    }
+
+    /// The text of an error of this node.
+    fn fault(&self, why: &dyn Error) -> String {
+        format!("{}: {why}", self.cgroups.node)
+    }
+
+    /// Asks slurmd to discover the machine again, once after each change.
+    fn ask_to_reload(&mut self, online: &CpuSet) -> io::Result<()> {
+        let discovered = self.discovered.get_or_insert_with(|| online.clone());
+        if discovered != online {
+            self.dir.ask_to_reload()?;
+            discovered.clone_from(online);
+        }
+        Ok(())
     }
 
     /// Looks at all cpusets; nothing is locked.
-    fn look(&mut self, is_changed: bool) -> Result<Vec<(Unit, Work)>, LedgerError> {
+    fn look(&mut self, online: &CpuSet) -> Result<Vec<(Unit, Work)>, LedgerError> {
         let session = self.ledger.read()?;
         let groups = Group::all(session.entries());
         self.cpusets.retain(|unit, _| groups.contains_key(unit));
         let mut work = Vec::new();
         for (unit, group) in &groups {
-            let tracked = self.cpusets.entry(*unit).or_insert_with(Tracked::new);
+            let tracked = self.cpusets.entry(*unit);
+            let tracked = tracked.or_insert_with(|| Tracked::new(online));
             let found = tracked.look(&self.cgroups, group);
-            let online = is_changed.then_some(Work::Online);
-            work.extend(found.into_iter().chain(online).map(|work| (*unit, work)));
+            let outdated = tracked.is_outdated(online).then_some(Work::Online);
+            work.extend(found.into_iter().chain(outdated).map(|work| (*unit, work)));
         }
         Ok(work)
     }
 
-    /// Does it, while nobody else looks.
-    fn work(&mut self, around: Around<'_>, work: &[(Unit, Work)]) -> Result<(), LedgerError> {
-        let Some((_, node)) = &self.machine else {
-            log::warn!(
-                "{}: no machine file; cpusets stay where they are",
-                self.cgroups.node
-            );
-            return Ok(());
+    /// Does it, while nobody else looks. Returns what has failed: a cpuset keeps no other one from its CPUs.
+    fn work(&mut self, around: Around<'_>, work: &[(Unit, Work)]) -> BTreeSet<String> {
+        let Some(KnownMachine { node, .. }) = &self.machine else {
+            let name = &self.cgroups.node;
+            return [format!(
+                "{name}: no machine file; cpusets stay where they are"
+            )]
+            .into();
+        };
+        let mut session = match self.ledger.session(PATIENCE) {
+            Ok(session) => session,
+            Err(why) => return [self.fault(&why)].into(),
         };
         let here = NodeState {
             node,
             cgroups: &self.cgroups,
             online: around.online,
         };
-        let mut moves = Vec::new();
-        let mut session = self.ledger.session(PATIENCE)?;
-        let cpusets = &mut self.cpusets;
-        let done = work.iter().try_for_each(|(unit, work)| {
+        let (mut moves, mut faults) = (Vec::new(), BTreeSet::new());
+        for (unit, work) in work {
             // The work before may have changed the entries.
             let group = Group::all(session.entries()).remove(unit);
-            match (cpusets.get_mut(unit), group) {
-                (Some(tracked), Some(group)) => {
-                    tracked.work(here, &mut session, (&group, *work), &mut moves)
-                }
-                _ => Ok(()),
+            if let (Some(tracked), Some(group)) = (self.cpusets.get_mut(unit), group)
+                && let Err(why) = tracked.work(here, &mut session, (&group, *work), &mut moves)
+            {
+                faults.insert(format!("{}: job={}: {why}", self.cgroups.node, unit.job));
             }
-        });
+        }
         drop(session);
         moves.into_iter().for_each(|one| around.mover.begin(one));
-        done
+        faults
     }
 
     /// slurmd's machine file, if it is another than before.
-    fn read_machine(&mut self) {
+    ///
+    /// # Errors
+    /// A file that is not usable: the machine that was known before stays.
+    fn read_machine(&mut self) -> Result<(), MachineFileError> {
         let path = self.dir.machine_path();
-        let changed = std::fs::metadata(path).and_then(|found| found.modified());
-        let Ok(changed) = changed else { return };
-        if self
-            .machine
-            .as_ref()
-            .is_some_and(|(known, _)| *known == changed)
-        {
-            return;
+        let written = std::fs::metadata(path).and_then(|found| found.modified());
+        let Ok(written) = written else { return Ok(()) };
+        let is_known = |known: &KnownMachine| known.written == written;
+        if self.machine.as_ref().is_some_and(is_known) {
+            return Ok(());
         }
-        match machine_file::read(path) {
-            Ok(file) => {
-                let node = Node::of(file.machine, SocketKind::default(), Rules::default());
-                self.machine = Some((changed, node));
-            }
-            Err(why) => log::warn!("{why}"),
+        let file = machine_file::read(path)?;
+        let before = self.machine.take();
+        let cpus = before.as_ref().map(|known| known.cpus().clone());
+        let known = KnownMachine::after(before, written, file.machine);
+        if cpus.is_some_and(|cpus| cpus != *known.cpus()) {
+            let cpusets = self.cpusets.values_mut();
+            cpusets.for_each(Tracked::is_on_another_machine);
         }
+        self.machine = Some(known);
+        Ok(())
     }
 
     /// The file that everybody may read has the CPUs that are in use now.
@@ -190,10 +255,10 @@ impl ServedNode {
         let words = announcement::read(&self.dir).ok();
         let rules = words.and_then(|words| words.site_rules());
         let kind = rules.map(|rules| rules.socket()).unwrap_or_default();
-        let Some(machine) = self.machine.as_ref().and_then(|(_, node)| node.machine()) else {
+        let Some(KnownMachine { in_file, .. }) = &self.machine else {
             return;
         };
-        if let Err(why) = queries::write_topology(&self.ledger, &self.dir, machine, kind) {
+        if let Err(why) = queries::write_topology(&self.ledger, &self.dir, in_file, kind) {
             log::debug!("{why}");
         }
     }
@@ -220,3 +285,7 @@ pub(crate) fn release(ledger: &Ledger, cgroups: &Cgroups) -> Result<(), LedgerEr
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "node_tests.rs"]
+mod tests;

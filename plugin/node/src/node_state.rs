@@ -2,7 +2,7 @@
 
 use berth_host::cgroup::{Place, jobs, members, scopes};
 use berth_host::ledger::{Entry, TaskCgroup};
-use berth_placement::{CpuSet, Node};
+use berth_placement::{CpuSet, Machine, Node};
 use libc::pid_t;
 
 /// The facts of a node.
@@ -11,6 +11,14 @@ pub(crate) struct NodeState<'a> {
     pub node: &'a Node,
     pub cgroups: &'a Cgroups,
     pub online: &'a CpuSet,
+}
+
+impl NodeState<'_> {
+    /// The CPUs that are online and whose cores are known.
+    pub(crate) fn usable(&self) -> CpuSet {
+        let known = self.node.machine().map(Machine::cpus);
+        known.map_or_else(CpuSet::new, |known| self.online.intersection(known))
+    }
 }
 
 /// Where the cgroups of a node's steps are.

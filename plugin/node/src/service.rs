@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use berth_host::cgroup::{Mounts, Place, scopes};
 use berth_host::{Ledger, LedgerError, StateDir, StateError};
+use berth_placement::CpuSet;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::signal::{SigSet, Signal};
@@ -158,24 +159,20 @@ impl<'a> Service<'a> {
     }
 
     fn serve(&mut self) -> Result<(), ServiceError> {
-        let mut known = online().unwrap_or_default();
+        let mut known = CpuSet::new();
         let mut chores = Instant::now();
         loop {
             self.find_nodes()?;
-            let now = online().unwrap_or_else(|| known.clone());
+            known = online().unwrap_or(known);
             let around = Around {
-                online: &now,
-                is_changed: now != known,
+                online: &known,
                 mover: &self.mover,
             };
-            let mut pause = BETWEEN_LOOKS;
-            for (name, node) in &mut self.nodes {
-                match node.pass(around) {
-                    Ok(wanted) => pause = pause.min(wanted.unwrap_or(pause)),
-                    Err(why) => log::error!("{name}: {why}"),
-                }
-            }
-            known = now;
+            let pauses = self.nodes.iter_mut();
+            let pauses = pauses.filter_map(|(_, node)| node.pass(around));
+            let pause = pauses
+                .min()
+                .map_or(BETWEEN_LOOKS, |pause| pause.min(BETWEEN_LOOKS));
             if chores <= Instant::now() {
                 (self.options.chore)();
                 chores = Instant::now() + BETWEEN_CHORES;

@@ -61,7 +61,8 @@ impl Turn<'_, '_> {
             return Ok(());
         };
         let home = latest.home.clone().unwrap_or_else(|| latest.cpus.clone());
-        let is_back = home.is_subset(self.here.online);
+        // Without the core of a CPU nobody knows which tasks had it.
+        let is_back = home.is_subset(&self.here.usable());
         if is_back == latest.home.is_none() {
             return self.put_again();
         }
@@ -72,7 +73,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// All steps have these CPUs from now on.
+    /// All steps have these CPUs from now on. A step that cannot be moved keeps no other one where it was.
     pub(crate) fn move_all(
         &mut self,
         to: &CpuSet,
@@ -88,14 +89,17 @@ impl Turn<'_, '_> {
             log::info!("job={job}: its cpuset had CPUs {from} and has CPUs {to} now");
         }
         let steps: Vec<_> = self.group.started().collect();
+        let mut done = Ok(());
         for entry in steps {
-            self.move_step(entry, (to, home.clone()), generation)?;
+            let moved = self.move_step(entry, (to, home.clone()), generation);
+            done = done.and(moved);
         }
         self.move_adopted(latest, to);
-        Ok(())
+        done
     }
 
-    /// One step: its entries first, then the kernel's files and masks. The ledger is locked meanwhile.
+    /// One step: its entries first, then the kernel's files and masks. The ledger is locked meanwhile. The cpuset's entry
+    /// is written after those of the bindings: as long as it has the old CPUs, the next look tries all of it again.
     fn move_step(
         &mut self,
         entry: &Entry,
@@ -119,9 +123,6 @@ impl Turn<'_, '_> {
                 .collect(),
             ..entry.clone()
         };
-        if moved != *entry {
-            self.session.change(entry, &moved)?;
-        }
         for binding in self.group.bindings.iter().filter(|_| way.from != way.to) {
             if binding.step == entry.step {
                 let cpus = way.of(&binding.cpus);
@@ -131,6 +132,9 @@ impl Turn<'_, '_> {
                 };
                 self.session.change(binding, &after)?;
             }
+        }
+        if moved != *entry {
+            self.session.change(entry, &moved)?;
         }
         if way.from != way.to || self.is_reset {
             put(self.here.cgroups, (entry, &moved), way, self.is_reset);

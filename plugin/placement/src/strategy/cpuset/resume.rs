@@ -139,7 +139,8 @@ pub fn moved(node: &Node, (from, to): (&CpuSet, &CpuSet), cpus: &CpuSet) -> CpuS
     places.into_iter().collect()
 }
 
-/// The CPUs of a set, core by core, in the order of their lowest CPUs.
+/// The CPUs of a set, core by core, in the order of their lowest CPUs. Each that the machine lacks, because it was offline
+/// at the discovery, is a core.
 fn cores(node: &Node, cpus: &CpuSet) -> Vec<Vec<crate::sets::ids::CpuId>> {
     let table = node.by_tree().table();
     let of_core = |pus: &[_]| -> Vec<_> {
@@ -150,6 +151,8 @@ fn cores(node: &Node, cpus: &CpuSet) -> Vec<Vec<crate::sets::ids::CpuId>> {
     };
     let mut cores: Vec<_> = table.cores.iter().map(of_core).collect();
     cores.retain(|core| !core.is_empty());
+    let known: CpuSet = cores.iter().flatten().copied().collect();
+    cores.extend(cpus.difference(&known).iter().map(|cpu| vec![cpu]));
     cores.sort_unstable();
     cores
 }
