@@ -103,7 +103,7 @@ impl Host {
         self.steps.push(session.hold(entry).unwrap());
         drop(session);
         let mut session = ledger.session(PATIENCE).unwrap();
-        let before = session.cpuset_of(job).unwrap();
+        let before = session.cpuset_of(job, 0, &CpuSet::new()).unwrap();
         let after = Entry {
             cgroup: Some(cgroup),
             ..before.clone()
@@ -139,7 +139,7 @@ impl Host {
     fn entry(&self, job: u32) -> Entry {
         let ledger = Ledger::open(self.dir()).unwrap();
         let session = ledger.read().unwrap();
-        session.cpuset_of(job).unwrap()
+        session.cpuset_of(job, 0, &CpuSet::new()).unwrap()
     }
 
     /// Whether slurmd has been asked to discover the machine again, since the last time.
@@ -247,6 +247,22 @@ fn a_change_that_could_not_be_followed_is_followed_at_a_later_look() {
     host.look("0,2-5");
     assert!(!host.is_asked_to_reload());
     assert_eq!(host.entry(1).generation, 1);
+}
+
+#[test]
+fn a_second_cpu_that_goes_offline_is_replaced_too() {
+    let mut host = Host::new();
+    host.finds(six_cores());
+    host.step(1, "0-1", &["0", "1"]);
+    host.look("0-5");
+    host.look("0,2-5");
+    let away = host.entry(1).cpus;
+    let second = away.difference(&set("0")).to_string();
+    let online = set("0,2-5").difference(&set(&second));
+    host.look(&online.to_string());
+    assert!(host.entry(1).cpus.is_subset(&online), "{second}");
+    host.look("0-5");
+    assert_eq!(host.masks(1), ["0", "1"]);
 }
 
 /// The file system has room for all files of the ledger but one.

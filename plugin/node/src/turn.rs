@@ -62,8 +62,9 @@ impl Turn<'_, '_> {
         };
         let home = latest.home.clone().unwrap_or_else(|| latest.cpus.clone());
         // Without the core of a CPU nobody knows which tasks had it.
-        let is_back = home.is_subset(&self.here.usable());
-        if is_back == latest.home.is_none() {
+        let usable = self.here.usable();
+        let is_back = home.is_subset(&usable);
+        if is_back == latest.home.is_none() && latest.cpus.is_subset(&usable) {
             return self.put_again();
         }
         match self.choose(&latest, &home) {

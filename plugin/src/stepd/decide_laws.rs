@@ -302,6 +302,32 @@ fn an_earlier_job_s_cpuset_is_not_this_one_s() {
     }
 }
 
+/// The service moves all steps of the job back when the CPUs are online again.
+#[test]
+fn a_step_that_begins_while_its_cpuset_is_away_has_the_same_home() {
+    let mut site = Site::new(Machine::regular(1, 4, 1, Numbering::Block).unwrap());
+    let job = site.job(&("NCPUS=2".into(), 0b1111)).unwrap();
+    let home = Some(CpuSet::from_list("0-1").unwrap());
+    let away = Entry {
+        step: key(job.number, 0),
+        cpuset: Some(Cpuset {
+            of_job: true,
+            ..Cpuset::default()
+        }),
+        request: job.wish.request.to_string(),
+        job_cpus: job.own.clone(),
+        home: home.clone(),
+        cpus: CpuSet::from_list("2-3").unwrap(),
+        ..Entry::default()
+    };
+    let ledger = Ledger::open(&site.dir).unwrap();
+    let _held = ledger.session(PATIENCE).unwrap().hold(away).unwrap();
+    let Some(State::Runs(its)) = site.decides(&job, key(job.number, 1)) else {
+        panic!("it is not refused");
+    };
+    assert_eq!(its.entry().home, home);
+}
+
 /// Others keep their cores also where this step's own entry cannot be written.
 #[test]
 fn without_an_entry_a_step_is_bound_beside_others() {

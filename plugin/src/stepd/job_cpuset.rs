@@ -242,6 +242,7 @@ pub(super) fn entry(
         step: key,
         job_cpus,
         generation: living.map_or(0, |living| living.generation),
+        home: living.and_then(|living| living.home.clone()),
         cpuset: Some(held),
         request: cpuset.requested.clone(),
         cpus: cpuset.cpus.clone(),
