@@ -13,7 +13,7 @@ use slurm_sys::{StepId, StepRecord};
 use crate::site::node::state_dir;
 use crate::site::standing::Abi;
 use crate::step::Step;
-use crate::step::handover::{Handover, InCpuset};
+use crate::step::handover::{InCpuset, InPool};
 use crate::step::ledger::{self, Planner};
 use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
 use crate::stepd::ledger_entry::LedgerEntry;
@@ -78,15 +78,12 @@ enum Attempt {
 impl<'a> StepContext<'a> {
     pub(super) fn of(
         record: &StepRecord<'_>,
-        handover: &Handover,
+        step: Option<&Step>,
+        pool: Option<&InPool>,
         node_name: &'a str,
     ) -> Result<Self, String> {
         let id: StepId = record.step_id();
-        let overlaps = handover
-            .undecided
-            .as_ref()
-            .is_some_and(|step| step.overlaps);
-        let pool = handover.pool.as_ref();
+        let overlaps = step.is_some_and(|step| step.overlaps);
         Ok(Self {
             node_name,
             dir: state_dir(node_name)?,
