@@ -5,7 +5,7 @@ use berth_host::LedgerError;
 use berth_host::ledger::Session;
 use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::sets::text::shown;
-use berth_placement::{CpuSet, Message, Node, Plan};
+use berth_placement::{CpuSet, CpusetFail, Message, Node, Plan};
 use slurm_sys::{StepId, StepRecord};
 
 use crate::site::settings;
@@ -50,12 +50,24 @@ pub(super) fn of(
     if let Some(cpuset) = &handover.cpuset {
         job_cpuset::put_existing(cpuset, &mut step.request);
     }
+    let strict = strict_request(&step);
     let decided = context.map_err(Failed::Broken);
     match decided.and_then(|context| decide::decide(slurm, &context, *step)) {
         Ok(decided) => entries.extend(applied(slurm, record, handover, decided)),
-        Err(why) => not_decided(handover, record.step_id(), why),
+        Err(why) => not_decided(handover, record.step_id(), why.strictly(strict)),
     }
     entries
+}
+
+/// What a step requests that must be served or refused, as it is typed.
+fn strict_request(step: &Step) -> Option<String> {
+    let settings = settings::current();
+    let binding = step.request.binding.as_ref();
+    let binding = binding.filter(|one| decide::is_strict(one, settings.refuse_failed_binding));
+    let cpuset = step.cpuset.as_ref();
+    let cpuset = cpuset.filter(|_| settings.cpuset_fail == CpusetFail::Refuse);
+    let cpuset = cpuset.map(|wish| format!("--cpuset={}", wish.request));
+    binding.map(|one| format!("--binding={one}")).or(cpuset)
 }
 
 fn not_decided(handover: &mut Handover, step: StepId, why: Failed) {
@@ -180,4 +192,36 @@ fn inside_job(
     entry
         .map(|entry| context.hold(session, entry, line))
         .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::Request;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_of_the_node_refuses_what_must_be_served() {
+        for (binding, outcome, note) in [
+            ("linear:1", Outcome::Failed, "is not applied on this node"),
+            (
+                "strict:linear:1",
+                Outcome::Refused,
+                "--binding=strict:linear:1 must be served or refused, and this node cannot serve it: no map;",
+            ),
+        ] {
+            let step = Step {
+                request: Request {
+                    binding: Some(binding.parse().unwrap()),
+                    ..Request::default()
+                },
+                ..Step::default()
+            };
+            let mut handover = Handover::default();
+            let why = Failed::Broken("no map".into()).strictly(strict_request(&step));
+            not_decided(&mut handover, StepId::default(), why);
+            assert_eq!(handover.outcome, outcome, "{binding}");
+            assert!(handover.note.contains(note), "{}", handover.note);
+        }
+    }
 }
