@@ -10,7 +10,7 @@ use berth_host::cgroup::{Fence, Folder, Mounts, Place, Version};
 use berth_host::ledger::Entry;
 use berth_host::memory::{free_bytes, migrate};
 use berth_placement::request::cpuset::Attribute;
-use berth_placement::strategy::cpuset::memory_nodes;
+use berth_placement::strategy::cpuset::memory_of_cpuset;
 use berth_placement::{CpuSet, NodeSet};
 use libc::pid_t;
 
@@ -94,7 +94,7 @@ impl Move {
             places: places.map(|(place, _)| place).collect(),
             from: node.numa_nodes_of(&before.cpus),
             to: node.numa_nodes_of(&after.cpus),
-            fence: is_mandatory.then(|| memory_nodes(node, &after.cpus, &requested)),
+            fence: is_mandatory.then(|| memory_of_cpuset(node, &after.cpus, &requested).0),
         }
     }
 

@@ -184,20 +184,23 @@ impl Handover {
         self.note = join_bounded(&plan.notes, said.chain(unconfined.map(String::from)));
     }
 
-    /// The CPUs that `--cpu-bind=ldoms` gives the tasks beyond the step's, without the fix `ldoms-inside`. A cpuset and a pool
-    /// hold their steps all the same.
+    /// Whether its job's cpuset or pool holds the step, whatever it requests.
+    pub(crate) fn is_held(&self) -> bool {
+        let pool = self.pool.as_ref();
+        self.cpuset.is_some() || pool.is_some_and(|pool| pool.member.is_some())
+    }
+
+    /// The CPUs that `--cpu-bind=ldoms` gives the tasks beyond the step's, without the fix `ldoms-inside`.
     fn beyond_own(&self, request: &Request, plan: &Plan) -> CpuSet {
-        let is_member = self.pool.as_ref().is_some_and(|pool| pool.member.is_some());
         let mut cpus = CpuSet::new();
         let outside = plan
             .tasks
             .iter()
             .filter(|task| !task.cpus.is_subset(&plan.own));
         outside.for_each(|task| cpus.insert_all(&task.cpus));
-        let is_held = self.cpuset.is_some() || is_member;
         // A list of the user's own is cut.
         let is_given = || matches!(Wish::of(request), Ok(Wish::Level(Level::Ldoms)));
-        if cpus.is_empty() || is_held || !is_given() {
+        if cpus.is_empty() || self.is_held() || !is_given() {
             return CpuSet::new();
         }
         cpus.difference(&plan.own)

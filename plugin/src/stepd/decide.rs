@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use berth_host::ledger::{Entry, GRACE, Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
-use berth_placement::{Claims, CpusetFail, Node, Plan, Refusal, Request, plan, plan_batch};
+use berth_placement::{
+    Binding, Claims, CpusetFail, Node, Plan, Refusal, Request, plan, plan_batch,
+};
 use slurm_sys::views::StepKind;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::site::node::state_dir;
 use crate::site::standing::Abi;
 use crate::step::Step;
-use crate::step::handover::{Handover, InCpuset};
+use crate::step::handover::{InCpuset, InPool};
 use crate::step::ledger::{self, Planner};
 use crate::stepd::job_cpuset::{self, CpusetQuery, JobCpuset};
 use crate::stepd::ledger_entry::LedgerEntry;
@@ -69,6 +71,24 @@ pub(super) enum Failed {
     Broken(String),
 }
 
+impl Failed {
+    /// A problem of the node refuses the step if something is `requested` that must be served or refused.
+    pub(super) fn strictly(self, requested: Option<String>) -> Self {
+        match (self, requested) {
+            (Self::Broken(why), Some(requested)) => Self::Refused(format!(
+                "{requested} must be served or refused, and this node cannot serve it: {why}; ask for another node, \
+                 or ask the administrator"
+            )),
+            (other, _) => other,
+        }
+    }
+}
+
+/// Whether a `--binding` must be served or refused, where the site may refuse each that fails.
+pub(super) fn is_strict(binding: &Binding, site_refuses: bool) -> bool {
+    binding.strict || site_refuses
+}
+
 /// One look at the ledger.
 enum Attempt {
     Decided(Box<Decided>),
@@ -80,15 +100,12 @@ enum Attempt {
 impl<'a> StepContext<'a> {
     pub(super) fn of(
         record: &StepRecord<'_>,
-        handover: &Handover,
+        step: Option<&Step>,
+        pool: Option<&InPool>,
         node_name: &'a str,
     ) -> Result<Self, String> {
         let id: StepId = record.step_id();
-        let overlaps = handover
-            .undecided
-            .as_ref()
-            .is_some_and(|step| step.overlaps);
-        let pool = handover.pool.as_ref();
+        let overlaps = step.is_some_and(|step| step.overlaps);
         Ok(Self {
             node_name,
             dir: state_dir(node_name)?,
@@ -331,10 +348,8 @@ impl Case<'_> {
     fn without_ledger(&self, why: &str, others: &Claims) -> Result<Decided, Failed> {
         let ask = &self.step.request;
         let rules = self.node.rules();
-        let is_strict = ask
-            .binding
-            .as_ref()
-            .is_some_and(|binding| binding.strict || rules.refuse_failed_binding);
+        let binding = ask.binding.as_ref();
+        let is_strict = binding.is_some_and(|one| is_strict(one, rules.refuse_failed_binding));
         // The site's own cpusets are shared.
         let is_chosen = job_cpuset::is_chosen_here(ask);
         let refuses_cpuset = is_chosen && rules.cpuset_fail == CpusetFail::Refuse;

@@ -1,23 +1,24 @@
-//! slurmstepd's own decisions, which it puts into the step's record: a wish that slurmd has left open, and the cpuset of
-//! the job for a step that requests none.
+//! slurmstepd's own decisions, which it puts into the step's record: the cpuset of the job for a step that requests none,
+//! and a wish that slurmd has left open.
 
 use berth_host::LedgerError;
 use berth_host::ledger::Session;
 use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::sets::text::shown;
-use berth_placement::{CpuSet, Message, NodeSet, Plan, SetMemory};
-use slurm_sys::StepRecord;
+use berth_placement::{CpuSet, CpusetFail, Message, Node, Plan};
+use slurm_sys::{StepId, StepRecord};
 
 use crate::site::settings;
 use crate::site::standing::Abi;
-use crate::step::handover::{Handover, InCpuset, Outcome};
+use crate::step::handover::{Handover, Outcome};
 use crate::step::words::{join, name};
 use crate::step::{CpuBindWords, Step, convert, memory};
 use crate::stepd::decide::{self, Decided, Failed, StepContext, WAITS};
 use crate::stepd::job_cpuset::{self, JobCpuset};
 use crate::stepd::ledger_entry::LedgerEntry;
+use crate::stepd::own_node;
 
-/// Decides a step; returns its entries in the ledger.
+/// Decides a step, inside the cpuset of its job if it names none; returns its entries in the ledger.
 pub(super) fn of(
     slurm: Abi,
     record: &mut StepRecord<'_>,
@@ -27,33 +28,58 @@ pub(super) fn of(
     if handover.outcome == Outcome::Refused {
         return Vec::new();
     }
-    let context = StepContext::of(record, handover, node_name);
-    let Some(step) = handover.undecided.take() else {
-        let entry = match context {
-            Ok(context) => joined(&context, handover),
-            Err(why) => {
-                log::error!("{}: {why}", name(record.step_id()));
-                None
-            }
-        };
-        return entry.into_iter().collect();
-    };
-    let decided = context.map_err(Failed::Broken);
-    match decided.and_then(|context| decide::decide(slurm, &context, *step)) {
-        Ok(decided) => applied(slurm, record, handover, decided),
-        Err(Failed::Refused(why)) => {
-            handover.outcome = Outcome::Refused;
-            handover.note = shown(USER_TEXT, why);
+    let undecided = handover.undecided.take();
+    let context = StepContext::of(
+        record,
+        undecided.as_deref(),
+        handover.pool.as_ref(),
+        node_name,
+    );
+    let names_cpuset = undecided.as_ref().is_some_and(|step| step.cpuset.is_some());
+    let mut entries = match &context {
+        Ok(context) if !names_cpuset => joined(slurm, context, handover).into_iter().collect(),
+        Ok(_) => Vec::new(),
+        Err(why) => {
+            log::error!("{}: {why}", name(record.step_id()));
             Vec::new()
         }
-        Err(Failed::Broken(why)) => {
-            log::error!(
-                "{}: {why}; its request is not applied",
-                name(record.step_id())
-            );
+    };
+    let Some(mut step) = undecided else {
+        return entries;
+    };
+    if let Some(cpuset) = &handover.cpuset {
+        job_cpuset::put_existing(cpuset, &mut step.request);
+    }
+    let strict = strict_request(&step);
+    let decided = context.map_err(Failed::Broken);
+    match decided.and_then(|context| decide::decide(slurm, &context, *step)) {
+        Ok(decided) => entries.extend(applied(slurm, record, handover, decided)),
+        Err(why) => not_decided(handover, record.step_id(), why.strictly(strict)),
+    }
+    entries
+}
+
+/// What a step requests that must be served or refused, as it is typed.
+fn strict_request(step: &Step) -> Option<String> {
+    let settings = settings::current();
+    let binding = step.request.binding.as_ref();
+    let binding = binding.filter(|one| decide::is_strict(one, settings.refuse_failed_binding));
+    let cpuset = step.cpuset.as_ref();
+    let cpuset = cpuset.filter(|_| settings.cpuset_fail == CpusetFail::Refuse);
+    let cpuset = cpuset.map(|wish| format!("--cpuset={}", wish.request));
+    binding.map(|one| format!("--binding={one}")).or(cpuset)
+}
+
+fn not_decided(handover: &mut Handover, step: StepId, why: Failed) {
+    match why {
+        Failed::Refused(why) => {
+            handover.outcome = Outcome::Refused;
+            handover.note = shown(USER_TEXT, why);
+        }
+        Failed::Broken(why) => {
+            log::error!("{}: {why}; its request is not applied", name(step));
             handover.outcome = Outcome::Failed;
             handover.note = BROKEN.into();
-            Vec::new()
         }
     }
 }
@@ -71,7 +97,8 @@ fn applied(
     if let Some(cpuset) = &decided.cpuset {
         log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
     }
-    handover.cpuset = decided.cpuset;
+    // A step that names no cpuset may be in its job's already.
+    handover.cpuset = decided.cpuset.or(handover.cpuset.take());
     handover.decided(&decided.step, &decided.plan, settings::current().confine);
     let put = put(
         slurm,
@@ -117,10 +144,12 @@ fn put(
     }
 }
 
-/// The entry of a step that slurmd has decided, if its job has a cpuset.
-fn joined(context: &StepContext<'_>, handover: &mut Handover) -> Option<LedgerEntry> {
+/// The entry of a step that names no cpuset, if its job has one.
+fn joined(slurm: Abi, context: &StepContext<'_>, handover: &mut Handover) -> Option<LedgerEntry> {
     let cpuset = JobCpuset::read(&context.dir, context.uid, context.key.job)?;
-    let entry = context.locked(|session| inside_job(context, session, (handover, cpuset)));
+    let entry = own_node::now(slurm, context.node_name).and_then(|node| {
+        context.locked(|session| inside_job(context, session, (handover, cpuset, &node)))
+    });
     entry.unwrap_or_else(|why| {
         let step = context.key;
         log::error!(
@@ -141,19 +170,12 @@ const OUTSIDE: &str = "the node's ledger could not be used, so this step may run
 fn inside_job(
     context: &StepContext<'_>,
     session: &mut Session<'_>,
-    (handover, kept): (&mut Handover, JobCpuset),
+    (handover, kept, node): (&mut Handover, JobCpuset, &Node),
 ) -> Result<Option<LedgerEntry>, LedgerError> {
     let Some(living) = session.cpuset_of(context.key.job, context.uid, &handover.own) else {
         return Ok(None);
     };
-    let cpuset = InCpuset {
-        cpus: living.cpus.clone(),
-        line: kept.line,
-        mems: NodeSet::default(),
-        memory: SetMemory::Open,
-        requested: kept.request.to_string(),
-        held: living.cpuset,
-    };
+    let cpuset = kept.living(&living, node);
     handover.beyond = CpuSet::new();
     let inside = handover.own.intersection(&living.cpus);
     handover.own = if inside.is_empty() {
@@ -170,4 +192,36 @@ fn inside_job(
     entry
         .map(|entry| context.hold(session, entry, line))
         .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::Request;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_of_the_node_refuses_what_must_be_served() {
+        for (binding, outcome, note) in [
+            ("linear:1", Outcome::Failed, "is not applied on this node"),
+            (
+                "strict:linear:1",
+                Outcome::Refused,
+                "--binding=strict:linear:1 must be served or refused, and this node cannot serve it: no map;",
+            ),
+        ] {
+            let step = Step {
+                request: Request {
+                    binding: Some(binding.parse().unwrap()),
+                    ..Request::default()
+                },
+                ..Step::default()
+            };
+            let mut handover = Handover::default();
+            let why = Failed::Broken("no map".into()).strictly(strict_request(&step));
+            not_decided(&mut handover, StepId::default(), why);
+            assert_eq!(handover.outcome, outcome, "{binding}");
+            assert!(handover.note.contains(note), "{}", handover.note);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use slurm_sys::StepRecord;
 
 use crate::site::standing::Abi;
 use crate::step::convert;
-use crate::step::handover::Handover;
+use crate::step::handover::{Handover, Outcome};
 use crate::step::words::name;
 use crate::stepd::running_step::Intent;
 
@@ -25,6 +25,12 @@ pub(crate) fn intent(
     let list = match read {
         Ok(Some(Mode::MaskCpu(list))) => list,
         Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
+        // A step that is bound to nothing is held too.
+        Ok(Some(Mode::Free)) if handover.is_held() => {
+            handover.outcome = Outcome::Bound;
+            let tasks = record.node_tasks() as usize;
+            return (Intent::Bind(vec![handover.own.clone(); tasks]), None);
+        }
         Ok(Some(Mode::Free)) => return (Intent::Leave, None),
         Ok(Some(Mode::Rank)) => {
             return (

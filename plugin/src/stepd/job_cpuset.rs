@@ -5,9 +5,10 @@ use berth_host::StateDir;
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{Cpuset, Entry, Session, StepKey};
 use berth_placement::request::cpuset::{Attribute, Attributes, ExistingCpuset};
+use berth_placement::strategy::cpuset::memory_of_cpuset;
 use berth_placement::{
-    ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet, Note, Plan,
-    Refusal, Request, SetMemory, StepCpuset, plan,
+    Allocation, ChosenSet, Claims, CpuBind, CpuSet, CpusetRequest, MemBind, Mode, Node, NodeSet,
+    Note, Plan, Refusal, Request, SetMemory, StepCpuset, plan,
 };
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,22 @@ impl JobCpuset {
         let text = serde_json::to_vec(self).unwrap_or_default();
         if let Err(why) = job_files::put(dir, (job, Kind::Cpuset), uid, &text) {
             log::debug!("job={job} the CPUs of its cpuset are not kept: {why}");
+        }
+    }
+
+    /// The cpuset in which other steps of the job live.
+    pub(super) fn living(self, living: &Entry, node: &Node) -> InCpuset {
+        let (mems, memory) = match &self.request {
+            CpusetRequest::Dynamic(requested) => memory_of_cpuset(node, &living.cpus, requested),
+            CpusetRequest::None | CpusetRequest::Static(_) => (NodeSet::default(), SetMemory::Open),
+        };
+        InCpuset {
+            cpus: living.cpus.clone(),
+            line: self.line,
+            mems: needed(mems, memory),
+            memory,
+            requested: self.request.to_string(),
+            held: living.cpuset,
         }
     }
 }
@@ -199,11 +216,7 @@ impl CpusetQuery<'_> {
                 "CPUSET_TYPE={kind};NHOSTS={};HOST={node_name};CPUSET_NAME={name};NCPUS={};",
                 self.wish.nodes, set.count
             ),
-            // Nodes without a meaning are not needed.
-            mems: match set.memory {
-                SetMemory::Open => NodeSet::default(),
-                SetMemory::Preferred | SetMemory::Only { .. } => set.mems.clone(),
-            },
+            mems: needed(set.mems.clone(), set.memory),
             memory: set.memory,
             requested: match is_chosen_here {
                 true => request.to_string(),
@@ -215,6 +228,28 @@ impl CpusetQuery<'_> {
                 memory: attributes(request).has(Attribute::MemoryExclusive),
             }),
         }
+    }
+}
+
+/// Puts the cpuset that a step is in already into its request.
+pub(super) fn put_existing(cpuset: &InCpuset, request: &mut Request) {
+    let Ok(requested) = cpuset.requested.parse() else {
+        return;
+    };
+    request.job_allocation = Some(Allocation::Cpus(cpuset.cpus.clone()));
+    request.cpuset = Some(StepCpuset::Given(ExistingCpuset {
+        attributes: attributes(&requested),
+        requested,
+        cpus: cpuset.cpus.clone(),
+        mems: None,
+    }));
+}
+
+/// Memory nodes without a meaning are not needed.
+fn needed(mems: NodeSet, memory: SetMemory) -> NodeSet {
+    match memory {
+        SetMemory::Open => NodeSet::default(),
+        SetMemory::Preferred | SetMemory::Only { .. } => mems,
     }
 }
 

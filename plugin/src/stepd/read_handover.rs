@@ -97,7 +97,7 @@ fn read_step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<RunningStep> {
     }
     let handover = handover_of(record, &node_name);
     let is_read = handover.is_ok();
-    let mut handover = handover.unwrap_or_else(|_| without_handover(&node_name));
+    let mut handover = handover.unwrap_or_else(|_| without_handover(slurm, record, &node_name));
     // A job for which its pool is full is planned as a normal one.
     let entered = admit(record, &mut handover, &node_name);
     let was_refused = handover.outcome == Outcome::Refused;
@@ -107,7 +107,7 @@ fn read_step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<RunningStep> {
         is_read && handover.cpuset.is_none() && entered.pool.is_none() && is_as_affinity();
     let (intent, cut) = match handover.outcome {
         Outcome::Refused => (Intent::Leave, None),
-        _ if !is_read => (Intent::Own(own_cpus(slurm, record)), None),
+        _ if !is_read => (Intent::Own(handover.own.clone()), None),
         _ => intent::intent(slurm, record, &mut handover, &masks),
     };
     stands_in(slurm, record, (&mut handover, is_read));
@@ -164,8 +164,9 @@ fn stands_in(slurm: Abi, record: &StepRecord<'_>, (handover, is_read): (&mut Han
 }
 
 /// The handover of a step that has none.
-fn without_handover(node_name: &str) -> Handover {
+fn without_handover(slurm: Abi, record: &StepRecord<'_>, node_name: &str) -> Handover {
     Handover {
+        own: own_cpus(slurm, record),
         pool: pool::of_node(node_name),
         ..Handover::default()
     }

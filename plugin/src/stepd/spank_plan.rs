@@ -147,7 +147,11 @@ impl SpankIdentity {
     }
 
     fn bound(&self, spank: &Spank<'_>, settings: &Settings, ours: &Ours) -> Alone {
-        match self.plan(spank, settings, ours) {
+        let binding = ours.binding.as_ref();
+        let strict = binding.filter(|one| decide::is_strict(one, settings.refuse_failed_binding));
+        let strict = strict.map(|_| ours.typed());
+        let planned = self.plan(spank, settings, ours);
+        match planned.map_err(|why| why.strictly(strict)) {
             Ok(bound) => bound,
             Err(Failed::Refused(why)) => Alone {
                 name: format!(" bound=refused why={why:?}"),

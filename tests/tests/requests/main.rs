@@ -55,6 +55,7 @@ files! {
     cpuset
     cpuset_fail
     cpuset_jobs
+    cpuset_joined
     cpuset_memory
     cpuset_partition
     cpuset_radius

@@ -78,12 +78,13 @@ pub(super) struct Memory {
     pub(super) notes: Vec<CpusetNote>,
 }
 
-/// The memory nodes of a cpuset that has these CPUs.
+/// The memory nodes of a cpuset that has these CPUs, and what they mean.
 #[must_use]
-pub fn memory_nodes(node: &Node, cpus: &CpuSet, requested: &Dynamic) -> NodeSet {
+pub fn memory_of_cpuset(node: &Node, cpus: &CpuSet, requested: &Dynamic) -> (NodeSet, SetMemory) {
     let none = NodeSet::default();
     let words = (requested.attributes, &none);
-    memory_of(node, cpus, requested.mem_list.as_ref(), words).mems
+    let found = memory_of(node, cpus, requested.mem_list.as_ref(), words);
+    (found.mems, found.memory)
 }
 
 /// The memory of a cpuset. Nodes that are `wanted`, because other jobs' cpusets want their memory for

@@ -20,7 +20,7 @@ use crate::strategy::cpuset::job::{Job, memory_of};
 use crate::topology::node::Node;
 
 pub use groups::most_of_radius;
-pub use job::memory_nodes;
+pub use job::memory_of_cpuset;
 pub use resume::{Resume, Resumed, moved};
 
 /// A step's part of its job's cpuset.
