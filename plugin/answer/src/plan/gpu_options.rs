@@ -135,6 +135,13 @@ fn gpus_of_gres(value: &str) -> Option<u32> {
     (!gpus.is_empty()).then(|| number(&gpus.join(",").replace('=', ":")))
 }
 
+/// The most tasks that a node's GPUs allow; `None` where they are not known, or no task asks for one.
+pub(super) fn most_tasks(args: &Question, on: &Node) -> Option<u32> {
+    let of_task = Options::of(args).of_task().filter(|count| *count > 0)?;
+    let has = places(on).len() as u32;
+    (has >= of_task).then_some(has / of_task)
+}
+
 /// The CPUs next to each GPU of a node.
 fn places(on: &Node) -> Vec<CpuSet> {
     let all = on.machine().into_iter().flat_map(gpus);
@@ -204,7 +211,8 @@ pub(super) fn refused(of: Answered<'_>) -> Option<String> {
         options.shown(),
         counted(count, "GPU")
     );
-    Some(match options.is_of_node(args) {
+    let of_one = options.is_of_node(args) || options.of_task().is_some_and(|of_task| of_task > has);
+    Some(match of_one {
         true => format!(
             "slurmctld refuses the job: \"Requested node configuration is not available\"; {found}"
         ),

@@ -9,6 +9,7 @@ use berth_srun::conf::{Chosen, Config};
 use berth_srun::node_lists::natural;
 use berth_srun::reading::selection::Selection;
 
+use super::super::gpu_options::most_tasks;
 use crate::lines::NoAnswer;
 use crate::world::ClusterConfig;
 use crate::{Premise, Provenance, Question};
@@ -113,7 +114,12 @@ fn assumed(args: &Question, on: &Node, selection: &Selection) -> Result<ClusterM
         ""
     };
     let names = names(args, selection, node.map(|node| node.name.as_str()));
-    let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
+    let most_tasks = most_tasks(args, on);
+    let like = |name: &String| ClusterNode {
+        most_tasks,
+        ..like(on, name)
+    };
+    let nodes: Vec<_> = names.iter().map(like).collect();
     let count = match nodes.len() {
         1 => "one idle node".into(),
         several => format!("{several} idle nodes like it"),

@@ -9,7 +9,9 @@ mod words;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_placement::controller::select::{self, Client, Cluster, JobGrant, StepGrant, StepNode};
+use berth_placement::controller::select::{
+    self, Client, Cluster, ClusterNode, JobGrant, StepGrant, StepNode,
+};
 use berth_placement::{Node, counted};
 use berth_srun::options::{Command as Program, Own, drops_hint, passed_by};
 use berth_srun::reading::per_task;
@@ -24,6 +26,7 @@ use super::step::PlannedJobNode;
 use crate::Question;
 use crate::lines::NoAnswer;
 use crate::lines::job::{self, JobLine};
+use crate::parents::gpus as gpus_of;
 use words::of_step;
 
 pub(super) use nodes::Granted;
@@ -38,15 +41,19 @@ fn too_small(
     starts: impl Fn(&Cluster) -> bool,
 ) -> NoAnswer {
     let needed = needed(on, selection, one, starts);
-    let with_size = || format!("{why}; a node like this has {}", size(on));
+    let with_size = || format!("{why}; a node like this has {}", size(on, one));
     NoAnswer::Refused(needed.unwrap_or_else(with_size))
 }
 
-/// `2 CPUs on 1 core`
-fn size(on: &Node) -> String {
+/// `2 CPUs on 1 core`, and its GPUs where they limit the tasks.
+fn size(on: &Node, cluster: &Cluster) -> String {
     let table = on.table();
     let cpus = counted(table.numbered().count(), "CPU");
-    format!("{cpus} on {}", counted(table.cores.len(), "core"))
+    let cores = counted(table.cores.len(), "core");
+    let is_limited = cluster.nodes.iter().any(|node| node.most_tasks.is_some());
+    let gpus = on.machine().filter(|_| is_limited);
+    let gpus = gpus.map(|machine| format!(" and {}", counted(gpus_of(machine).count(), "GPU")));
+    format!("{cpus} on {cores}{}", gpus.unwrap_or_default())
 }
 
 /// Nodes that a request without `-N` may be spread over, to say how many it would need.
@@ -241,7 +248,11 @@ fn needed(
     if selection.options.nodes.is_some() || !selection.options.node_names.is_empty() {
         return None;
     }
-    let more = (2..=MOST_NEEDED).map(|number| cluster::like(on, &format!("more{number}")));
+    let like = one.nodes.first()?;
+    let more = (2..=MOST_NEEDED).map(|number| ClusterNode {
+        name: format!("more{number}"),
+        ..like.clone()
+    });
     let mut cluster = one.clone();
     cluster.nodes.extend(more);
     // A step that does not start on all of them starts on no fewer.
@@ -256,7 +267,7 @@ fn needed(
     };
     Some(format!(
         "the job {what}: one node like this, with {}, is too small for it; plan on several with -N {count}",
-        size(on)
+        size(on, one)
     ))
 }
 

@@ -48,6 +48,8 @@ pub struct ClusterNode {
     pub weight: u32,
     /// `RealMemory` less `MemSpecLimit`, in MiB; slurm.conf's default is 1.
     pub memory: u64,
+    /// The most tasks that its GPUs allow (`--gpus-per-task`), where they are known.
+    pub most_tasks: Option<u32>,
 }
 
 /// Cores of a node that jobs do not get.
@@ -175,6 +177,7 @@ impl ClusterNode {
             specialised: Specialised::None,
             weight: 1,
             memory: 1,
+            most_tasks: None,
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) fn offer(
 ) -> Option<u32> {
     let sockets = Sockets::of(cluster, job, node, assumed, cores)?;
     let cpus = sockets.take(cluster.line, job, node, cores)?;
+    let by_gpus = node.most_tasks.map(|most| most.saturating_mul(job.each));
+    let cpus = by_gpus.map_or(cpus, |most| most.min(cpus));
     let tasks = match job.per_node {
         Some(each) => each,
         None if job.overcommit => 1,

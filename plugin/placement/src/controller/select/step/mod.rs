@@ -94,6 +94,7 @@ fn room(job: &Job<'_>, request: &StepRequest, each: u32, at: usize) -> u32 {
     }
     let each = each.max(1);
     let room = (cpus / each).max(1);
+    let room = node.most_tasks.map_or(room, |most| most.min(room));
     let planes = request.distribution.hosts == AcrossHosts::Plane;
     match request.per_node.filter(|_| !planes) {
         Some(most) => room.min(most.saturating_mul(each)),
