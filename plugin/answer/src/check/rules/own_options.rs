@@ -88,9 +88,11 @@ fn words(case: &Case<'_>, program: Program, command: &Command) -> Words {
     }
 }
 
-/// The CPUs of a job that has no more than it requests; none if that is not sure.
+/// The CPUs of a job that has no more than it requests; none if that is not sure. With `--ntasks-per-core` it has whole
+/// cores for its tasks, and how many threads these have depends on the node.
 pub(super) fn job_cpus(case: &Case<'_>, job: &Command) -> Option<u32> {
-    if case.is_whole() || !job.is_complete() {
+    let has_cores = job.option("ntasks-per-core").is_some();
+    if case.is_whole() || has_cores || !job.is_complete() {
         return None;
     }
     let words = words(case, Program::Sbatch, job);

@@ -130,11 +130,9 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             format!("the step asks for {wanted} CPUs, the job for {cpus}{place}"),
             "srun refuses it: more processors are requested than the job has",
         );
-        let fitting = match on_own {
-            Some((cpus, _)) => cpus / each.max(1),
-            None => of_job.tasks(),
-        };
+        let fitting = cpus / each.max(1);
         finding.or(match case.command.option("ntasks") {
+            Some(_) if fitting == 0 => None,
             Some(_) => case.set(&[format!("-n{fitting}")]),
             None => job.set(&case.script.text, &[format!("-c{each}")]),
         })
