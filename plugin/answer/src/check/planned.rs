@@ -152,14 +152,22 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let requested = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
-    let Some((args, on)) = requested else {
+    let Some((mut args, on)) = requested else {
         return Vec::new();
     };
-    // The numbers of a job's CPUs on a shared node are not known.
+    // The numbers of a job's CPUs on a shared node are not known: the job is judged without the list.
     let is_unknown = case.is_list() && !case.is_whole();
+    if is_unknown {
+        let others = args.srun.options().iter();
+        let others = others.filter(|one| one.name != "cpu-bind").cloned();
+        match SrunOptions::read(others.collect(), case.around.release) {
+            Ok(srun) => args.srun = srun,
+            Err(_) => return Vec::new(),
+        }
+    }
     let step = match plan::answer_of_line(&args, on).map_err(|why| why.downcast()) {
         Ok(step) if !is_unknown => step,
-        Err(Ok(why)) => return without_plan(case, *why, is_unknown),
+        Err(Ok(why)) => return without_plan(case, *why),
         _ => return Vec::new(),
     };
     let planned = Planned {
@@ -181,7 +189,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The finding where there is no plan.
-fn without_plan(case: &Case<'_>, why: NoAnswer, is_unknown: bool) -> Vec<Finding> {
+fn without_plan(case: &Case<'_>, why: NoAnswer) -> Vec<Finding> {
     let text = why.to_string();
     match why {
         NoAnswer::NotModelled(_) => {
@@ -189,7 +197,7 @@ fn without_plan(case: &Case<'_>, why: NoAnswer, is_unknown: bool) -> Vec<Finding
             vec![case.hint("not-planned", text, reason)]
         }
         // The submitting command refuses what it cannot use.
-        NoAnswer::Refused(_) | NoAnswer::Usage(_) if !is_unknown => {
+        NoAnswer::Refused(_) | NoAnswer::Usage(_) => {
             let finding = case.warning("refused", text, "the step does not run there");
             vec![finding.or(case.bind_to("cores"))]
         }

@@ -337,8 +337,16 @@ pub(in crate::check) fn mpirun(case: &Case<'_>) -> Option<Finding> {
         ),
     };
     let end = case.command.name.range.end;
-    let option = format!(" --map-by slot:PE={cpus}");
+    let option = format!(" --map-by slot:PE={}", cores(case, cpus));
     Some(finding.or(Some(replaced(end..end, option))))
+}
+
+/// The cores that have so many CPUs of Slurm's; as many where the machine is not known.
+fn cores(case: &Case<'_>, cpus: u32) -> u32 {
+    let place = case.around.place.as_ref();
+    let of_core = place.map_or(1, |place| place.node.shape().threads.max(1));
+    let limit = case.request.as_ref().ok().and_then(|one| one.threads_per_core);
+    cpus.div_ceil(limit.unwrap_or(of_core).clamp(1, of_core))
 }
 
 fn library(case: &Case<'_>) -> Library {
