@@ -228,6 +228,12 @@ impl JobVariables {
         is_known.then_some(expanded.text)
     }
 
+    /// Whether a text is nothing but variables that the job has no option for, so the shell gives an empty value.
+    pub(crate) fn is_unset(&self, text: &str) -> bool {
+        let expanded = expand(text, |name| Some(self.0.get(name)?.as_str()));
+        !text.is_empty() && expanded.text.is_empty()
+    }
+
     /// The value of a variable of the script; none if it is known only when the script runs.
     pub(crate) fn value_of(&self, variable: &Variable) -> Option<String> {
         match variable.is_computed {

@@ -345,7 +345,11 @@ pub(in crate::check) fn mpirun(case: &Case<'_>) -> Option<Finding> {
 fn cores(case: &Case<'_>, cpus: u32) -> u32 {
     let place = case.around.place.as_ref();
     let of_core = place.map_or(1, |place| place.node.shape().threads.max(1));
-    let limit = case.request.as_ref().ok().and_then(|one| one.threads_per_core);
+    let limit = case
+        .request
+        .as_ref()
+        .ok()
+        .and_then(|one| one.threads_per_core);
     cpus.div_ceil(limit.unwrap_or(of_core).clamp(1, of_core))
 }
 

@@ -58,6 +58,7 @@ pub(super) const JOB: &[Rule] = &[
 
 /// Rules for an srun.
 pub(super) const SRUN: &[Rule] = &[
+    steps::unset_variable,
     steps::cpus_per_task_not_taken_over,
     values::hint_dropped,
     values::on_several_nodes,

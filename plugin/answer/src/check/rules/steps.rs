@@ -41,6 +41,40 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+/// Options of a job that count its tasks.
+const COUNTS: [&str; 6] = [
+    "ntasks",
+    "ntasks-per-node",
+    "ntasks-per-socket",
+    "ntasks-per-gpu",
+    "gpus",
+    "gpus-per-task",
+];
+
+/// The value of an option is a variable that sbatch does not set for this job.
+pub(super) fn unset_variable(case: &Case<'_>) -> Option<Finding> {
+    let job = case.script.job.as_ref()?;
+    let names = ["cpus-per-task", "ntasks", "ntasks-per-node"];
+    let (given, value) = names.iter().find_map(|name| {
+        let given = case.command.option(name)?;
+        let value = given.value.as_deref()?;
+        case.job_variables.is_unset(value).then_some((given, value))
+    })?;
+    if given.name == "ntasks" && COUNTS.iter().any(|name| job.option(name).is_some()) {
+        return None;
+    }
+    let name = &given.name;
+    let variable = value.trim_matches(['$', '{', '}']);
+    Some(case.warning(
+        "unset-variable",
+        format!("--{name}={value} in a job without --{name}"),
+        &format!(
+            "sbatch sets this variable only for a job that has the option; without it srun takes the next word for the \
+             number, or refuses an empty one: give the job --{name}, or write ${{{variable}:-1}}"
+        ),
+    ))
+}
+
 /// `--ntasks-per-socket` limits tasks, and does not make more of them.
 pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
     let most = case.command.option("ntasks-per-socket")?.value.clone()?;
