@@ -74,6 +74,10 @@ fn text(words: &[String]) -> Result<Vec<u8>, Failure> {
              script, a line in quotes, or - for stdin"
         )),
         [one] => Ok(one.clone().into_bytes()),
+        [file, option, ..] if option.starts_with("--") && Path::new(file).is_file() => Err(format!(
+            "{option} stands behind {file}, where the words of a line are; options of berth check stand before the \
+             file, as in berth check {option} … {file}"
+        )),
         several => Ok(shlex::try_join(several.iter().map(String::as_str))?.into_bytes()),
     }
     .map_err(|why| Unreadable(why).into())

@@ -290,7 +290,10 @@ impl Planned<'_> {
         "the list assumes another numbering of the CPUs (berth topo shows it); --cpu-bind=cores needs \
          no numbers",
     );
-        Some(finding.or(case.bind_to("cores")))
+        // slurm.conf does not say how its nodes number their CPUs.
+        let is_made = |one: &crate::plan::Planned| one.part.on.is_some();
+        let is_guessed = self.args.numbering.is_none() && self.step.plans.iter().any(is_made);
+        Some(finding.hint_if(is_guessed).or(case.bind_to("cores")))
     }
 
     fn noted(&self) -> Option<Finding> {

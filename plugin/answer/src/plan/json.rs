@@ -248,7 +248,7 @@ fn document(of: Answered<'_>) -> Document<'_> {
     let changes = explained.map(changes).unwrap_or_default();
     let explanation = explained.map(|of| explain::lines(of, &changes));
     Document {
-        machine: MachineJson::of(args, on),
+        machine: MachineJson::of(args, step.plans.first().map_or(on, |one| one.on(on))),
         allocation: allocation(step),
         assumed: &step.premises,
         nodes_assumed: step.nodes_assumed,

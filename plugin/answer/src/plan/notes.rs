@@ -3,7 +3,7 @@
 
 use berth_placement::request::cpu_bind::Mode;
 use berth_placement::request::grid_engine::Strategy;
-use berth_placement::{CpuBind, Level, Node, counted};
+use berth_placement::{CpuBind, Level, counted};
 use berth_srun::reading::LevelFrom;
 use berth_srun::reading::selection::chooses_nodes;
 use berth_srun::{LineOption, Own};
@@ -52,7 +52,7 @@ pub fn notes(of: Answered<'_>) -> Vec<String> {
     notes.extend(of_nodes(args));
     notes.extend(gpu_options::notes(of));
     notes.extend(dropped_per_node(of));
-    notes.extend(numbering_note(args, on));
+    notes.extend(numbering_note(of));
     notes.extend(gives_way(args).map(|one| one.note));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
@@ -249,11 +249,14 @@ fn level(args: &Question, bind: &CpuBind) -> Option<GivesWay> {
     })
 }
 
-/// The note if the request names CPUs, and nobody has said how the machine numbers them.
-fn numbering_note(args: &Question, on: &Node) -> Option<String> {
-    let threads = on.shape().threads;
-    let is_numbered = args.numbering.is_some() || threads < 2;
-    if is_numbered || !args.context.is_synthetic {
+/// The note if the request names CPUs, and nobody has said how the machine numbers them: a synthetic one, or a node of
+/// `--cluster`.
+fn numbering_note(of: Answered<'_>) -> Option<String> {
+    let args = of.args;
+    let first = of.step.plans.first();
+    let on = first.map_or(of.on, |one| one.on(of.on));
+    let is_made = args.context.is_synthetic || first.is_some_and(|one| one.part.on.is_some());
+    if args.numbering.is_some() || on.shape().threads < 2 || !is_made {
         return None;
     }
     let option = numbers_cpus(args)?;

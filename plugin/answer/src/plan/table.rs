@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::request::near::What;
-use berth_placement::{CpuId, CpuSet, Node, ObjectKind, Plan};
+use berth_placement::{CpuId, CpuSet, Node, Numbering, ObjectKind, Plan};
 
 use super::cpuset::in_words;
 use super::step::{Answered, InJob, Planned, PlannedStep};
@@ -167,13 +167,26 @@ fn machines(of: Answered<'_>) -> String {
         let node = planned.on(on);
         let text = match std::ptr::eq(node, on) {
             true => format!("{} ({})", args.machine, node.shape()),
-            false => format!("CPUs numbered in blocks ({})", node.shape()),
+            false => format!(
+                "CPUs numbered {} ({})",
+                numbered(args.numbering),
+                node.shape()
+            ),
         };
         if !all.contains(&text) {
             all.push(text);
         }
     }
     all.join("; ")
+}
+
+/// How the nodes of a cluster number their CPUs.
+fn numbered(numbering: Option<Numbering>) -> &'static str {
+    match numbering {
+        None | Some(Numbering::Block) => "in blocks",
+        Some(Numbering::Cyclic) => "round the sockets",
+        Some(Numbering::ThreadsLast) => "with second threads last",
+    }
 }
 
 /// `8 tasks each`, or `2 to 3 tasks each`.

@@ -102,6 +102,7 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
                 cluster: &model.cluster,
                 job: &job,
                 step: &step,
+                numbering: args.numbering,
             };
             let leaves = |line: &Arc<JobLine>| leaves_cores_to_cpuset(line, &job);
             Ok(Granted {
@@ -321,6 +322,7 @@ pub(super) fn only_job(
             nodes: first.collect(),
             tasks: 1,
         },
+        numbering: args.numbering,
     };
     let nodes = job.nodes.iter().map(|granted| PlannedJobNode {
         name: model.cluster.nodes[granted.node].name.clone(),

@@ -39,6 +39,8 @@ pub(super) struct Made<'a> {
     pub cluster: &'a Cluster,
     pub job: &'a JobGrant,
     pub step: &'a StepGrant,
+    /// How the nodes of the cluster number their CPUs.
+    pub numbering: Option<Numbering>,
 }
 
 /// The size of a node: cores of each socket, and threads of each core.
@@ -60,9 +62,10 @@ impl Size {
         }
     }
 
-    /// A machine of this size, with its CPUs in blocks.
-    fn machine(self, on: &Node) -> Option<Arc<Node>> {
-        let machine = Machine::regular(self.sockets, self.cores, self.threads, Numbering::Block)?;
+    /// A machine of this size, with its CPUs in blocks if nobody says how they are numbered.
+    fn machine(self, on: &Node, numbering: Option<Numbering>) -> Option<Arc<Node>> {
+        let numbering = numbering.unwrap_or(Numbering::Block);
+        let machine = Machine::regular(self.sockets, self.cores, self.threads, numbering)?;
         let mut shape = Shape::of(&machine, on.socket());
         shape.cpus_are_cores = self.cpus == self.sockets * self.cores;
         let node = Node::new(shape, Some(machine.into()), on.socket(), on.rules());
@@ -72,14 +75,16 @@ impl Size {
 
 impl Made<'_> {
     /// The nodes of the step. One that is counted as the given machine is taken to be like it; another
-    /// one is a machine of that many sockets, cores and threads, with its CPUs in blocks.
+    /// one is a machine of that many sockets, cores and threads.
     pub(super) fn granted(&self, on: &Node, is_named: bool, premise: Premise) -> Granted {
         let given = Size::of(&like(on, ""));
         let mut machines = HashMap::from([(given, None)]);
         let mut machine = |node: &StepNode| {
             let size = Size::of(&self.cluster.nodes[node.node]);
             let known = machines.entry(size);
-            known.or_insert_with(|| size.machine(on)).clone()
+            known
+                .or_insert_with(|| size.machine(on, self.numbering))
+                .clone()
         };
         let nodes = self.step.nodes.iter().map(|node| NodePart {
             on: machine(node),
@@ -194,6 +199,7 @@ pub(super) fn in_own_job(
         cluster: &cluster,
         job: &grant,
         step: &of_step(step)?,
+        numbering: args.numbering,
     };
     let is_named = nodes.len() > 1 || args.srun.nodelist.is_some();
     Ok(made.granted(on, is_named, premise))
