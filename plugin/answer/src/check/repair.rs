@@ -15,6 +15,8 @@ use crate::text::has_word;
 /// The most repairs of one text, so that a large file of traps ends in time.
 const MOST: usize = 200;
 
+const DIRECTIVE: &[u8] = b"#SBATCH";
+
 /// Rules behind which others are hidden: their repair may show more.
 const HIDING: &str = "other-command misspelt-option indented-directive wrong-value srun-in-srun \
     nested-launcher cpuset-never-fits";
@@ -74,11 +76,17 @@ pub(super) fn corrected(
     (now != text && is_right).then_some(Corrected { text: now, more })
 }
 
-/// A text in which these lines, by their numbers, are those of another one; none if that has not as many lines.
+/// A text in which these lines, by their numbers, are those of another one; none if that has not as many lines, or other
+/// directives: these are for all steps, and the repair of a step that stays as it is would be half of one.
 fn with_lines_of(text: &[u8], other: &[u8], numbers: &[usize]) -> Option<Vec<u8>> {
     let lines = |text| -> Vec<_> { <[u8]>::split(text, |byte| *byte == b'\n').collect() };
     let (mut all, others) = (lines(text), lines(other));
-    (all.len() == others.len()).then_some(())?;
+    let is_directive = |line: &&&[u8]| line.starts_with(DIRECTIVE);
+    let same = all
+        .iter()
+        .filter(is_directive)
+        .eq(others.iter().filter(is_directive));
+    (same && all.len() == others.len()).then_some(())?;
     for number in numbers {
         *all.get_mut(number - 1)? = others.get(number - 1)?;
     }
