@@ -38,6 +38,10 @@ fn with_values<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Strin
         let braced = name
             .strip_prefix('{')
             .and_then(|name| name.strip_suffix('}'));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let with_default = braced.and_then(|name| name.split_once(":-"));
+        let with_default = with_default.filter(|(_, default)| is_number(default));
+        let braced = with_default.map(|(name, _)| name).or(braced);
         let is_calculated = name.starts_with("((") && name.ends_with("))");
         let is_known = value.parse::<i64>().is_ok() || is_variable(braced.unwrap_or(name));
         (is_known || is_calculated) && value.len() <= LONGEST_OPERAND
