@@ -155,12 +155,15 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let Some((mut args, on)) = requested else {
         return Vec::new();
     };
-    // The numbers of a job's CPUs on a shared node are not known: the job is judged without the list.
+    // The numbers of a job's CPUs on a shared node are not known: the job is judged without the list, which has taken any
+    // hint away.
     let is_unknown = case.is_list() && !case.is_whole();
     if is_unknown {
         let others = args.srun.options().iter();
         let others = others.filter(|one| one.name != "cpu-bind").cloned();
-        match SrunOptions::read(others.collect(), case.around.release) {
+        let unbound = LineOption::typed("cpu-bind", Some("none".into()));
+        let options = others.chain([unbound]).collect();
+        match SrunOptions::read(options, case.around.release) {
             Ok(srun) => args.srun = srun,
             Err(_) => return Vec::new(),
         }

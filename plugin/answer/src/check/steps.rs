@@ -1,6 +1,7 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
 use berth_placement::Node;
+use berth_srun::options::{Command as Program, variables};
 
 use super::case::Case;
 use super::command::{Command, Kind};
@@ -9,6 +10,7 @@ use super::script::{Role, Script, script};
 use super::{planned, rules};
 use crate::plan::controller::passed_on;
 use crate::plan::{self, JobStep, PlannedStep, StepAnswer};
+use crate::shell::Word;
 use crate::{Failure, Question, World, lines};
 
 /// Plans one request as `berth plan` does, and the steps of the script that its job runs; the body of a loop
@@ -91,18 +93,19 @@ fn note(lines: &[usize]) -> Option<String> {
 fn add(script: &Script, around: &Surroundings<'_>, found: &mut Vec<JobStep>) {
     let launches = |one: &&Command| matches!(one.kind, Kind::Srun | Kind::Mpirun);
     for command in script.commands.iter().filter(launches) {
+        let case = Case::new(script, command, around);
         found.push(JobStep {
             line: Some(command.number),
-            text: text(command),
-            plan: String::new(),
-            answer: Some(answered(&Case::new(script, command, around))),
+            text: text(command, |word| word.text.clone()),
+            plan: alone(&case),
+            answer: Some(answered(&case)),
         });
     }
     let why = "it may start srun, and was not read";
     found.extend(script.unread.iter().map(|(at, text)| JobStep {
         line: Some(script.line_of(*at)),
         text: text.clone(),
-        plan: String::new(),
+        plan: text.clone(),
         answer: Some(StepAnswer::NotPlanned { why: why.into() }),
     }));
     // A job that the script submits is another one.
@@ -134,13 +137,29 @@ fn answered(case: &Case<'_>) -> StepAnswer {
     }
 }
 
-/// The words as far as the script gives them, on one line.
-fn text(command: &Command) -> String {
+/// The step without its script: its words with the job's variables, behind the script's own variables that srun reads.
+fn alone(case: &Case<'_>) -> String {
+    let set = variables(Program::Srun, case.around.release).filter_map(|(name, _)| {
+        let variable = case.command.variables.get(name);
+        let value = case
+            .job_variables
+            .value_of(variable.filter(|one| !one.is_hidden)?)?;
+        Some(format!("{name}={} ", shlex::try_quote(&value).ok()?))
+    });
+    let complete = |word: &Word| {
+        let completed = case.job_variables.complete(&word.text);
+        completed.unwrap_or_else(|| word.text.clone())
+    };
+    set.collect::<String>() + &text(case.command, complete)
+}
+
+/// The words of a command on one line.
+fn text(command: &Command, value: impl Fn(&Word) -> String) -> String {
     let words = std::iter::once(&command.name).chain(&command.words);
     let quoted = |text: &str| match text.is_empty() || text.contains(char::is_whitespace) {
         true => shlex::try_quote(text).map_or_else(|_| text.into(), Into::into),
         false => text.to_string(),
     };
-    let words: Vec<String> = words.map(|word| quoted(&word.text)).collect();
+    let words: Vec<String> = words.map(|word| quoted(&value(word))).collect();
     words.join(" ").replace("?}", "}")
 }

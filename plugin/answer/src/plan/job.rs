@@ -229,7 +229,7 @@ impl PlannedJob {
     pub(crate) fn take_steps(&mut self, steps: Vec<JobStep>, args: &Question) {
         self.steps = steps;
         for step in &mut self.steps {
-            step.plan = command(args, &self.line, &step.text);
+            step.plan = command(args, &self.line, &step.plan);
         }
     }
 }
