@@ -21,9 +21,20 @@ const TO_V1: &str = r#"
     done
     mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd"#;
 
-/// As the machine had it when it came up. A hierarchy lives a little longer than its last group.
-const TO_V2: &str = "
-    umount /sys/fs/cgroup/* 2> /dev/null; umount /sys/fs/cgroup && mount -t cgroup2 cgroup /sys/fs/cgroup || exit
+/// As the machine had it when it came up. A hierarchy lives a little longer than its last group; one that had such a group
+/// when it was unmounted stays until it is unmounted again, and slurmd refuses a machine that has both versions.
+const TO_V2: &str = r#"
+    umount /sys/fs/cgroup/* 2> /dev/null
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        left=$(sed -n 's/^[1-9][0-9]*:\([^:]*\):.*/\1/p' /proc/self/cgroup)
+        [ -n "$left" ] || break
+        sleep 1
+        for one in $left; do
+            case $one in name=*) one=none,$one ;; esac
+            mount -t cgroup -o "$one" cgroup /sys/fs/cgroup/cpuset && umount /sys/fs/cgroup/cpuset
+        done
+    done
+    umount /sys/fs/cgroup && mount -t cgroup2 cgroup /sys/fs/cgroup || exit
     mkdir -p /sys/fs/cgroup/system.slice
     for folder in . system.slice; do
         for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -31,7 +42,7 @@ const TO_V2: &str = "
             sleep 1
         done
         exit 1
-    done";
+    done"#;
 
 fn change(script: &str, controllers: &[&str]) -> Result<(), String> {
     let mut shell = Command::new("sh");
