@@ -16,7 +16,8 @@ use crate::args::{
 };
 use crate::lines::srun::{WholeLine, whole_line};
 use crate::lines::{NoAnswer, base, job};
-use crate::plan::controller::{passed_on, uses_controller};
+use crate::plan::controller::passed_on;
+use crate::plan::owns::uses_controller;
 use crate::{Question, World};
 
 impl Question {

@@ -21,6 +21,25 @@ struct Known {
     machine: Option<Arc<Machine>>,
     /// The list of online CPUs when `machine` was found; absent if it is not this host.
     online: Option<String>,
+    /// The part of it that is online, by the list of a launch that found another one. Launches share it until slurmd has
+    /// discovered the machine again.
+    part: Option<(String, Arc<Machine>)>,
+}
+
+impl Known {
+    /// The part of the machine that is online by this list.
+    fn online_part(&mut self, now: String) -> Option<Arc<Machine>> {
+        if let Some((then, part)) = &self.part
+            && *then == now
+        {
+            return Some(part.clone());
+        }
+        let machine = self.machine.as_ref()?;
+        let part = online_part(machine, &now).map(Arc::new);
+        let part = part.unwrap_or_else(|| machine.clone());
+        self.part = Some((now, part.clone()));
+        Some(part)
+    }
 }
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -51,20 +70,18 @@ pub(crate) enum MachineState {
 
 /// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once.
 pub(crate) fn state() -> MachineState {
-    let known = known();
-    let Some(Known { machine, online }) = known.as_ref() else {
+    let mut known = known();
+    let Some(known) = known.as_mut() else {
         return MachineState::Nothing;
     };
-    let kernels = online_cpus();
-    let changed = kernels
-        .zip(online.as_ref())
+    let changed = online_cpus()
+        .zip(known.online.as_ref())
         .filter(|(now, then)| !now.unchanged(then));
     let Some((now, _)) = changed else {
-        return MachineState::Current(machine.clone());
+        return MachineState::Current(known.machine.clone());
     };
-    let part = machine.as_ref().zip(now.read().ok());
-    let part = part.and_then(|(machine, now)| online_part(machine, &now));
-    MachineState::Outdated(part.map(Arc::new).or_else(|| machine.clone()))
+    let part = now.read().ok().and_then(|now| known.online_part(now));
+    MachineState::Outdated(part.or_else(|| known.machine.clone()))
 }
 
 /// The kernel's list of online CPUs, by a descriptor that the first launch opens: slurmd is not a daemon yet when it
@@ -187,7 +204,11 @@ fn accept(found: Result<MachineFile, String>) -> bool {
             complaints::set(About::Machine, why, Vec::new());
             let online = file.this_system.then_some(file.proof.online);
             let machine = Some(Arc::new(file.machine));
-            *known() = Some(Known { machine, online });
+            *known() = Some(Known {
+                machine,
+                online,
+                part: None,
+            });
             FAILED.store(false, Ordering::Relaxed);
             UNFINISHED.store(false, Ordering::Relaxed);
             true
@@ -213,5 +234,26 @@ fn instead() -> &'static str {
     match machine() {
         Some(_) => "berth uses the machine as it was found before",
         None => "berth uses slurmd's own map, and does not know the NUMA nodes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::Numbering;
+
+    use super::*;
+
+    /// A node is made again only for another machine, and a launch must not make one for nothing.
+    #[test]
+    fn launches_share_the_part_of_the_machine_that_is_online() {
+        let mut known = Known {
+            machine: Machine::regular(1, 4, 1, Numbering::Block).map(Arc::new),
+            ..Known::default()
+        };
+        let mut part = |online: &str| known.online_part(online.into()).unwrap();
+        let first = part("0,2-3");
+        assert_eq!(first.cpus().to_string(), "0,2-3");
+        assert!(Arc::ptr_eq(&first, &part("0,2-3")));
+        assert_eq!(part("0,2").cpus().to_string(), "0,2");
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn of(
     entries
 }
 
-/// What a step requests that must be served or refused, as it is typed.
+/// The `--binding` or `--cpuset` of a step that must be served or refused, as it is typed.
 fn strict_request(step: &Step) -> Option<String> {
     let settings = settings::current();
     let binding = step.request.binding.as_ref();

@@ -8,7 +8,7 @@ use berth_srun::reading::gpu_counts::GpuCounts;
 use berth_srun::reading::per_task;
 use berth_srun::{LineOption, Release};
 
-use super::controller::uses_controller;
+use super::owns::uses_controller;
 use super::step::{Answered, Planned};
 use crate::parents::gpus;
 use crate::{Question, text};

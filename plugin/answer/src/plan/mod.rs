@@ -15,7 +15,7 @@ mod granted;
 mod job;
 mod json;
 mod notes;
-mod owns;
+pub(crate) mod owns;
 mod pictures;
 mod pool;
 mod premises;
@@ -127,7 +127,7 @@ fn step(args: &Question, on: &Node) -> Result<PlannedStep, Failure> {
     };
     match args.job_line() {
         Some(line) if args.only_job => job::as_job(args, on, line),
-        _ if controller::uses_controller(args) => granted::as_granted(args, on),
+        _ if owns::uses_controller(args) => granted::as_granted(args, on),
         _ => from_options::plan(args, on),
     }
 }

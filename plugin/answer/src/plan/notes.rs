@@ -8,7 +8,7 @@ use berth_srun::reading::LevelFrom;
 use berth_srun::reading::selection::chooses_nodes;
 use berth_srun::{LineOption, Own};
 
-use super::controller::{unmet, uses_controller};
+use super::controller::unmet;
 use super::devices::Variables;
 use super::effective_options::cpu_bind;
 use super::step::{Answered, PlannedJob};
@@ -131,7 +131,7 @@ fn of_nodes(args: &Question) -> Option<String> {
     let own = args.srun.options().iter().filter(|option| !option.is_jobs);
     let all = of_job
         .chain(own)
-        .filter(|_| args.only_job || uses_controller(args));
+        .filter(|_| args.only_job || owns::uses_controller(args));
     let all = all
         .filter(|option| chooses_nodes(&option.name, option.value.as_deref().unwrap_or_default()));
     let mut names: Vec<_> = all.map(|option| format!("--{}", option.name)).collect();

@@ -36,6 +36,11 @@ pub(crate) fn is_whole(args: &Question) -> bool {
     args.cores == Some(OwnedCores::All)
 }
 
+/// Whether slurmctld's model decides what the step owns.
+pub(crate) fn uses_controller(args: &Question) -> bool {
+    !is_listed(args) && !is_whole(args) && !args.step
+}
+
 /// The note if srun's word for what a step gets changes nothing here.
 pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
     let requested = &args.srun;

@@ -6,7 +6,8 @@ use berth_placement::{Node, near_beside_cpuset};
 use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
-use super::controller::{OnlyJob, only_job, own_options, uses_controller};
+use super::controller::{OnlyJob, only_job, own_options};
+use super::owns::uses_controller;
 use crate::question::{DefaultSource, Question};
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.

@@ -9,8 +9,8 @@ use berth_srun::conf::{Chosen, Config};
 use berth_srun::node_lists::natural;
 use berth_srun::reading::selection::Selection;
 
-use super::super::gpu_options::most_tasks;
 use crate::lines::NoAnswer;
+use crate::plan::gpu_options::most_tasks;
 use crate::world::ClusterConfig;
 use crate::{Premise, Provenance, Question};
 

@@ -21,7 +21,7 @@ use berth_srun::{Line, LineOption, Release};
 
 use super::cpuset::ncpus_and_nodes;
 use super::from_options::uncounted;
-use super::owns::{is_listed, is_whole, listed};
+use super::owns::{listed, uses_controller};
 use super::step::PlannedJobNode;
 use crate::Question;
 use crate::lines::NoAnswer;
@@ -58,11 +58,6 @@ fn size(on: &Node, cluster: &Cluster) -> String {
 
 /// Nodes that a request without `-N` may be spread over, to say how many it would need.
 const MOST_NEEDED: usize = 64;
-
-/// Whether slurmctld's model decides what the step owns.
-pub(crate) fn uses_controller(args: &Question) -> bool {
-    !is_listed(args) && !is_whole(args) && !args.step
-}
 
 /// Asks.
 ///
