@@ -1,4 +1,4 @@
-//! The parsers of a cluster's configuration, and lines that the model of slurmctld answers: neither a
+//! The readers of a cluster's configuration, and lines that the model of slurmctld answers: neither a
 //! file nor a line may make it panic, and what it gives are cores of the cluster.
 
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use berth_srun::options::Command;
 use berth_srun::reading;
 use berth_srun::{Release, line};
 
-use crate::targets::Verdict;
+use crate::Verdict;
 
 /// A file, with the lines of another one that it includes.
 pub fn configuration(text: &str) -> Verdict {

@@ -1,4 +1,4 @@
-//! The parsers.
+//! The readers.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -13,20 +13,7 @@ use berth_placement::{
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
 
-use crate::cluster;
-
-/// How a parser took a text.
-pub enum Verdict {
-    /// It reads the same again from its own text.
-    Accepted,
-    /// With this error.
-    Refused(String),
-    /// It broke a promise.
-    Wrong(String),
-}
-
-/// A parser, under the name that `words.txt` has for the words of its texts.
-type Target = (&'static str, fn(&str) -> Verdict);
+use crate::{Target, Verdict, answer, cluster, site};
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
@@ -54,6 +41,12 @@ pub const TARGETS: &[Target] = &[
     ("cpuset words", again::<Words>),
     ("slurm.conf", cluster::configuration),
     ("selection", cluster::selection),
+    ("plan line", answer::line),
+    ("script", answer::script),
+    ("machine", answer::machine),
+    ("cpusets file", site::cpusets),
+    ("pools file", site::pools),
+    ("settings", site::settings),
 ];
 
 fn cpu_list(text: &str) -> Verdict {

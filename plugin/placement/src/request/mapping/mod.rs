@@ -220,6 +220,8 @@ impl fmt::Display for BindTo {
         match self.level {
             Some(BindLevel::Nothing) => f.write_str("none")?,
             Some(BindLevel::Object(kind)) => f.write_str(level_word(kind))?,
+            // An empty text is none.
+            None if *self == Self::default() => f.write_str(":no-overload")?,
             None => {}
         }
         if let Some(limit) = self.limit {
