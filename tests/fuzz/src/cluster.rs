@@ -73,6 +73,10 @@ pub fn selection(text: &str) -> Verdict {
     let JobAnswer::Granted(grant) = job(cluster, client, &found.options) else {
         return Verdict::Accepted;
     };
+    // `berth plan` looks at this before the step's nodes: Slurm counts to 65,535 on each.
+    if grant.tasks > 4 * 65_535 {
+        return Verdict::Refused("more tasks than these nodes start".into());
+    }
     let _ = own_step(cluster, &found.options, &grant);
     impossible(cluster, &grant).map_or(Verdict::Accepted, Verdict::Wrong)
 }
