@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, look, queries};
+use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, TaskCgroup, look, queries};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{CpuSet, Machine, Numbering, SocketKind};
 use ledger_node::{Node, PATIENCE, add, entry, hold, live, node};
@@ -49,6 +49,25 @@ fn torn_and_foreign_files() {
     ));
     assert_eq!(live(&ledger, "0"), [1]);
     held.release().unwrap();
+}
+
+/// A task for each hardware thread of a large node, and more tasks than a line has room for: nobody learns of half of them.
+#[test]
+fn all_cgroups_of_tasks_are_named_or_none() {
+    let node = node();
+    for (tasks, named) in [(768, 768), (5000, 0)] {
+        let mut held = hold(&node.ledger(), entry(2, "0"));
+        let leaf = |task| TaskCgroup {
+            name: format!("task_{task}"),
+            cpus: CpuSet::from_list("383,767").unwrap(),
+            fence: CpuSet::from_list("383,767").unwrap(),
+            ..TaskCgroup::default()
+        };
+        held.started(1, (0..tasks).map(leaf).collect()).unwrap();
+        let found = [&look(&node.dir).unwrap()[0], held.entry()];
+        assert_eq!(found.map(|entry| entry.leaves.len()), [named; 2]);
+        held.release().unwrap();
+    }
 }
 
 /// A full file system, or the end of a writer, leaves any part of what is written. The entry before it counts until there is

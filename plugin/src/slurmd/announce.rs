@@ -81,14 +81,16 @@ fn object() -> String {
 
 /// Announces slurmd again, because it is a daemon now or the machine has changed; never in a hook. The slurmd that
 /// `scontrol reconfigure` starts (23.11 and later) announces itself while this one still lives, and stays announced.
-pub(crate) fn again() {
+/// Returns whether this one is announced now.
+pub(crate) fn again() -> bool {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((node_name, words, kind)) = last.as_mut()
         && !is_younger(Process::own(), announced(node_name))
     {
         words.is_daemon = true;
-        write(node_name, words, *kind);
+        return write(node_name, words, *kind);
     }
+    false
 }
 
 /// The process that is announced.
@@ -111,8 +113,8 @@ pub(crate) fn node_name() -> Option<String> {
     last.as_ref().map(|(node_name, ..)| node_name.clone())
 }
 
-/// Writes the file. The log already has a complaint if the directory cannot be written.
-fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
+/// Writes the file, and returns whether it could. The log already has a complaint if the directory cannot be written.
+fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) -> bool {
     let own = Process::own();
     (words.pid, words.start) = (own.pid, own.start);
     words.made = announcement::ticks_now();
@@ -137,8 +139,10 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
         dir.prepare().map_err(|why| why.to_string())?;
         announcement::write(&dir, words).map_err(|why| why.to_string())
     });
-    complaints::set_news(written.is_err());
+    let is_written = written.is_ok();
+    complaints::set_news(!is_written);
     report(written);
+    is_written
 }
 
 /// The log has each reason once: slurmd tries again and again.

@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock};
 
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::sets::text::shown;
-use berth_placement::{Claims, Message, Node, Plan, PoolWish, Request, plan, planned_on};
+use berth_placement::{Claims, Message, Node, Plan, PoolWish, plan, planned_on};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
-use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
+use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
 
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
@@ -123,9 +123,12 @@ fn plan_step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let requested = requested_step::read(slurm, launch, &settings, share, &node);
     let requested = requested.map_err(NotPlanned::refused)?;
     let ask = &requested.step.request;
-    compare(&settings, (id, &node_name), ask, &node);
     // A request that can never fit is refused here, whoever else is on the node.
-    let plan = plan(ask, &node, &NO_CLAIMS)?;
+    let plan = plan(ask, &node, &NO_CLAIMS);
+    if settings.shadow {
+        shadow::compare(&name(id), (&node_name, ask, &node), &plan);
+    }
+    let plan = plan?;
     let cpus_per_task = ask.cpus_per_task;
     reserved::look(&plan, || name(id));
     if requested.inherited {
@@ -180,14 +183,6 @@ fn pool_of(
 fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_sys::Error> {
     let modes = convert::mode_bits(slurm.layout);
     launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)
-}
-
-/// `shadow=on`: the log tells what the other behaviour would give.
-fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, node: &Node) {
-    if settings.shadow {
-        let alone = plan(ask, node, &NO_CLAIMS);
-        shadow::compare(&name(id), (node_name, ask, node), &alone);
-    }
 }
 
 /// Whether the step would be refused with another node's share of it, on this machine and with all

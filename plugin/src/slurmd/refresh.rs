@@ -101,9 +101,8 @@ fn work() {
         pool::read_site_file(&node_name);
         announce::again();
     }
-    while complaints::are_news() {
-        announce::again();
-    }
+    // Where that cannot be written, the next launch tries again.
+    while complaints::are_news() && announce::again() {}
 }
 
 /// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd

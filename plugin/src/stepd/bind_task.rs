@@ -31,7 +31,7 @@ const LOGGED_MASKS: usize = 2000;
 const NO_SERVICE: &str = "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: berth node does not \
                           run on this node";
 const NO_LEAVES: &str = "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: its tasks have no \
-                         cgroups of their own in cgroup v2";
+                         cgroups of their own in cgroup v2, or there are too many for berth node to move";
 /// Deviations beyond this number are only counted.
 const SHOWN_DEVIATIONS: usize = 4;
 
@@ -94,8 +94,8 @@ fn forked(step: &mut RunningStep, local_id: u32, task: TaskInfo, of_slurm: Slurm
     }
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
-        close(step);
         started(step, record);
+        close(step);
         if let Some(entry) = step.ledger_entries.first() {
             entry.publish(Some(slurm));
         }
@@ -123,9 +123,10 @@ fn resume_note(step: &RunningStep) -> Option<&'static str> {
     if !requests.contains(Keyword::ResumeOption.word()) {
         return None;
     }
-    match step.ledger_entries.iter().any(LedgerEntry::has_service) {
+    let entries = &step.ledger_entries;
+    match entries.iter().any(LedgerEntry::has_service) {
         false => Some(NO_SERVICE),
-        true if !fences.has_leaves() => Some(NO_LEAVES),
+        true if !entries.iter().any(LedgerEntry::has_leaves) => Some(NO_LEAVES),
         true => None,
     }
 }

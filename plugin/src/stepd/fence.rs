@@ -110,11 +110,6 @@ impl Fences {
         }
     }
 
-    /// Whether a service can move some of its tasks.
-    pub(crate) fn has_leaves(&self) -> bool {
-        !self.leaves.is_empty()
-    }
-
     /// The tasks' cgroups that a service can move.
     pub(crate) fn take_leaves(&mut self) -> Vec<TaskCgroup> {
         std::mem::take(&mut self.leaves)

@@ -44,6 +44,11 @@ impl LedgerEntry {
         }
     }
 
+    /// Whether it names cgroups of tasks, which a service can move.
+    pub(crate) fn has_leaves(&self) -> bool {
+        !self.held.entry().leaves.is_empty()
+    }
+
     /// Whether a service moves the cpusets of this node.
     pub(crate) fn has_service(&self) -> bool {
         berth_host::ledger::has_service(&self.dir)

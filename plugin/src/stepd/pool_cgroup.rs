@@ -156,13 +156,8 @@ mod tests {
             stalled,
         };
         let counts = |used: Used| {
-            let counts = used.counts(4);
-            [
-                counts.steps,
-                counts.requested,
-                counts.delivered,
-                counts.stalled,
-            ]
+            let of = used.counts(4);
+            [of.steps, of.requested, of.delivered, of.stalled]
         };
         let all = used(Some(7_200_000), Some(20_000));
         let line = "cpus-asked=4 cpus-delivered=3.60 stalled=0.01";
@@ -176,19 +171,7 @@ mod tests {
             "cpus-asked=1 cpus-delivered=unknown stalled=1.00"
         );
         assert_eq!(counts(used(None, None)), [1, 0, 0, 0]);
-    }
-
-    #[test]
-    fn without_folders_nothing_is_known() {
-        let used = Used::of("step=1.0", None, 0);
-        let (cpu, stalled) = (None, None);
-        assert_eq!(
-            used,
-            Used {
-                wall: 1,
-                cpu,
-                stalled
-            }
-        );
+        let line = Used::of("step=1.0", None, 0).line(1);
+        assert_eq!(line, "cpus-asked=1 cpus-delivered=unknown stalled=unknown");
     }
 }

@@ -117,11 +117,9 @@ pub(super) fn prepare_for(dir: &StateDir, owner: u32) -> Result<PathBuf, JobFile
     if owner == 0 {
         return make(path.clone(), USER_MODE).map(|()| path);
     }
-    let is_new = !path.exists();
     make(path.clone(), USER_MODE)?;
-    if is_new {
-        let _ = let_pass(&path, owner);
-    }
+    // Each time: whoever has made it may have been killed, or had no room for the list.
+    let _ = let_pass(&path, owner);
     Ok(path)
 }
 

@@ -281,13 +281,13 @@ impl<'a> Session<'a> {
         if self.lock.is_none() {
             return Err(LedgerError::Busy(ledger.path.clone()));
         }
-        let entry = Entry {
+        let mut entry = Entry {
             made: now(),
             stepd: Some(Process::own()),
             cgroup: step_cgroup::of(0),
             ..entry
         };
-        let written = steps::write(&ledger.steps, &entry);
+        let written = steps::write(&ledger.steps, &mut entry);
         let (file, path) = written.map_err(|why| ledger.failed("writing a step", why))?;
         self.entries.push(entry.clone());
         Ok(OwnEntry::new(file, path, entry))

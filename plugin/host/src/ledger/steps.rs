@@ -24,9 +24,9 @@ const MODE: u32 = 0o600;
 /// The byte that an entry's slurmstepd locks, together with those who look at the same moment.
 const LIFE: u64 = 0;
 /// Bytes at a file's end that are read: more than the longest line has.
-const LAST_BYTES: u64 = 1 << 16;
-/// A line that would be longer names no cgroups of tasks.
-const MOST_BYTES: usize = 1 << 15;
+const LAST_BYTES: u64 = 1 << 20;
+/// A line that would be longer names no cgroups of tasks. Those of a task on each of 900 CPUs have room.
+const MOST_BYTES: usize = 1 << 19;
 /// A file that is not in place yet.
 const UNFINISHED: &str = ".new";
 /// Entries of one name at most: those of steps whose job was begun again while old tasks of it live.
@@ -109,7 +109,7 @@ fn last(file: &mut File, buffer: &mut [u8]) -> io::Result<Option<Entry>> {
 }
 
 /// Writes a new entry, which is whole and locked before its name appears. The ledger is locked.
-pub(super) fn write(folder: &Path, entry: &Entry) -> io::Result<(File, PathBuf)> {
+pub(super) fn write(folder: &Path, entry: &mut Entry) -> io::Result<(File, PathBuf)> {
     let unfinished = folder.join(UNFINISHED);
     let _ = fs::remove_file(&unfinished);
     let mut options = OpenOptions::new();
@@ -138,15 +138,13 @@ fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// One line more, which counts from then on. A part of a line is none, and a line break ends what a full file system has
-/// left of an earlier one.
-pub(super) fn append(file: &mut File, entry: &Entry) -> io::Result<()> {
+/// left of an earlier one. The entry loses the cgroups of its tasks if these have no room.
+fn append(file: &mut File, entry: &mut Entry) -> io::Result<()> {
     let line = |entry: &Entry| Ok::<_, io::Error>(format!("\n{}\n", serde_json::to_string(entry)?));
     let mut text = line(entry)?;
     if text.len() > MOST_BYTES {
-        text = line(&Entry {
-            leaves: Vec::new(),
-            ..entry.clone()
-        })?;
+        entry.leaves.clear();
+        text = line(entry)?;
     }
     file.write_all(text.as_bytes())
 }
@@ -155,7 +153,7 @@ pub(super) fn append(file: &mut File, entry: &Entry) -> io::Result<()> {
 /// became long is given back.
 pub(super) fn change(path: &Path, entry: &Entry) -> io::Result<()> {
     let mut file = open(path, OpenOptions::new().append(true))?;
-    append(&mut file, entry)?;
+    append(&mut file, &mut entry.clone())?;
     let unread = file.metadata()?.len().saturating_sub(2 * LAST_BYTES);
     if unread > LAST_BYTES {
         let gives_back = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
@@ -200,11 +198,11 @@ impl OwnEntry {
     }
 
     /// Tasks wait for this, so it takes no lock. Nobody else writes into the file before they have started.
-    fn write(&mut self, entry: Entry) -> Result<(), LedgerError> {
+    fn write(&mut self, mut entry: Entry) -> Result<(), LedgerError> {
         if !trust::is_at(&self.path, &self.file) {
             return Err(LedgerError::Lost(self.path.clone()));
         }
-        append(&mut self.file, &entry).map_err(|why| self.failed("writing", why))?;
+        append(&mut self.file, &mut entry).map_err(|why| self.failed("writing", why))?;
         self.entry = entry;
         Ok(())
     }
