@@ -1,6 +1,7 @@
 //! The event loop of `berth node`. It wakes when a ledger changes, when Slurm freezes or thaws a step in a cpuset, when
 //! a signal ends it, and every few seconds, and then looks at everything.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::choice::online;
+use crate::faults::Faults;
 use crate::memory::Mover;
 use crate::node::{self, Around, ServedNode};
 use crate::node_state::Cgroups;
@@ -109,6 +111,7 @@ struct Service<'a> {
     changes: Inotify,
     mover: Mover,
     nodes: Vec<(String, ServedNode)>,
+    faults: Faults,
 }
 
 impl<'a> Service<'a> {
@@ -126,6 +129,7 @@ impl<'a> Service<'a> {
             changes: Inotify::init(flags).map_err(system("opening inotify"))?,
             mover: Mover::start().map_err(|why| failed("starting a thread", why))?,
             nodes: Vec::new(),
+            faults: Faults::default(),
         };
         service.find_nodes()?;
         log::info!("berth node serves {}", service.names());
@@ -143,19 +147,29 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Nodes that have begun to keep state are served too.
+    /// Nodes that have begun to keep state are served too. One whose state cannot be used keeps no other from that.
     fn find_nodes(&mut self) -> Result<(), ServiceError> {
+        let mut faults = BTreeSet::new();
         for name in (self.options.nodes)() {
             if self.nodes.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            let dir = StateDir::new(&self.options.base, &name)?;
-            match ServedNode::serve(dir, &name, self.options.tops()?)? {
-                Some(node) => self.nodes.push((name, node)),
-                None => return Err(ServiceError::Served(name)),
+            match self.node(&name) {
+                Ok(node) => self.nodes.push((name, node)),
+                Err(why @ ServiceError::Served(_)) => return Err(why),
+                Err(why) => {
+                    faults.insert(format!("{name} is not served: {why}"));
+                }
             }
         }
+        self.faults.log(faults);
         Ok(())
+    }
+
+    fn node(&self, name: &str) -> Result<ServedNode, ServiceError> {
+        let dir = StateDir::new(&self.options.base, name)?;
+        let served = ServedNode::serve(dir, name, self.options.tops()?)?;
+        served.ok_or_else(|| ServiceError::Served(name.into()))
     }
 
     fn serve(&mut self) -> Result<(), ServiceError> {

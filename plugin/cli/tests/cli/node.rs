@@ -2,6 +2,7 @@
 //! The ledger's entries are those that slurmstepds would have left.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -359,6 +360,15 @@ fn hostile_files_are_passed_over() {
         fs::write(steps.join(name), bytes).unwrap();
     }
     std::os::unix::fs::symlink("/etc/passwd", steps.join("5.0")).unwrap();
+    // Another node's folder that anybody may write into.
+    let other = host.path("state/n0");
+    fs::create_dir_all(&other).unwrap();
+    fs::copy(
+        host.path("state/n1/machine.json"),
+        other.join("machine.json"),
+    )
+    .unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o777)).unwrap();
     let step = host.step((1, 0), ANY, (0, "0-1\n"));
     fs::write(
         step.cgroup.join("user/task_0/cgroup.procs"),
