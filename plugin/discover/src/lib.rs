@@ -29,7 +29,6 @@ use crate::environment::Live;
 use crate::load::{Input, Objects};
 use crate::topologies::Topologies;
 
-pub use convert::SocketInfo;
 pub use error::DiscoverError;
 pub use source::Source;
 
@@ -43,8 +42,6 @@ pub struct Discovered {
     pub this_system: bool,
     /// The source in words: `this host`, `HWLOC_SYNTHETIC=…`, `file …`, `synthetic "…"`.
     pub source: String,
-    /// How many sockets slurmd would count, by its setting.
-    pub sockets: SocketInfo,
     /// Whether [`probe_devices`] has yet to probe its devices. The devices of a file are in
     /// the file.
     pub unprobed: bool,
@@ -112,17 +109,7 @@ pub fn probe_devices(source: &Source, vendors: bool) -> Result<Vec<Device>, Disc
 /// A machine that is known without hwloc.
 fn known(preset: &Preset) -> Result<Discovered, DiscoverError> {
     let machine = preset.machine().ok_or(MachineError::NoCpu)?;
-    let kind = match preset.numa_count() == preset.size()[0] {
-        true => "Package",
-        false => "Group",
-    };
     Ok(Discovered {
-        sockets: SocketInfo {
-            packages: preset.size()[0] as usize,
-            l3_caches: preset.cache_count() as usize,
-            numa_parents: preset.numa_count() as usize,
-            numa_parent_kind: Some(kind.into()),
-        },
         machine,
         this_system: false,
         source: format!("known machine {}: {}", preset.name, preset.words),
@@ -175,7 +162,6 @@ fn finish(
         machine,
         this_system,
         source,
-        sockets: convert::socket_info(&topologies.slurmds),
         unprobed: matches!(input, Input::Host),
         notes,
     })
