@@ -52,7 +52,6 @@ pub struct Addresses {
     pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
     /// Its prototype is a fact of the tables: [`crate::layout::Constants::CGROUP_G_TASK_ADDTO`].
     pub cgroup_g_task_addto: Option<TaskAddToFn>,
-    pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
     /// The file of a name beside slurm.conf, or what slurmctld has sent for it; from 26.05 on its argument is `const`.
     pub slurm_get_extra_conf_path: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
     /// The options of a command, a name, a value, and whether it comes before the command line.
@@ -128,7 +127,6 @@ impl Symbols {
                     .or_else(|| function(c"get_log_level")),
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
                 cgroup_g_task_addto: function(c"cgroup_g_task_addto"),
-                spank_context: function(c"spank_context"),
                 slurm_get_extra_conf_path: function(c"slurm_get_extra_conf_path"),
                 slurm_option_set: function(c"slurm_option_set"),
                 slurm_option_reset: function(c"slurm_option_reset"),

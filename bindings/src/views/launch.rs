@@ -68,10 +68,6 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// The tasks' numbers in the step, by local number.
-    pub fn global_task_ids(&self, node_id: u32) -> Option<Vec<u32>> {
-        self.each_global_task_id(node_id).map(Iterator::collect)
-    }
-
     pub(crate) fn each_global_task_id(
         &self,
         node_id: u32,
@@ -142,11 +138,6 @@ impl<'a> LaunchRequest<'a> {
     /// A debugger starts the step: slurmstepd waits until each task stops at its program's first instruction.
     pub fn is_debugged(&self) -> bool {
         self.flags() & PARALLEL_DEBUG != 0
-    }
-
-    /// `srun --no-allocate`: the credential is made up.
-    pub fn no_alloc(&self) -> bool {
-        self.flags() & self.layout.constants.LAUNCH_NO_ALLOC != 0
     }
 
     /// `srun --external-launcher`, which mpirun starts its daemons with.
@@ -246,11 +237,6 @@ impl<'a> LaunchRequest<'a> {
     /// CPUs of this node that the job has.
     pub fn node_cpus(&self) -> u16 {
         self.record.read(self.layout.launch.node_cpus)
-    }
-
-    /// The step's nodes, in the order that `node_id` counts.
-    pub fn complete_nodelist(&self) -> Option<String> {
-        self.record.text(self.layout.launch.complete_nodelist)
     }
 
     /// `--tres-bind`, also from `--gpu-bind` and `--gpus-per-task`.

@@ -7,7 +7,6 @@ use std::ptr;
 
 use super::environment::{self, Change, Environment};
 use super::gres::{self, Owner, TypedGres};
-use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::{Field, Layout};
@@ -102,22 +101,14 @@ impl<'a> StepRecord<'a> {
     plain! {
         /// Tasks of this node.
         node_tasks: u32,
-        /// Tasks of the step on all its nodes.
-        ntasks: u32,
         /// This node's number in the step.
         nodeid: u32,
         /// The `CPU_BIND_` bits.
         cpu_bind_type: u32,
         /// The `MEM_BIND_` bits.
         mem_bind_type: u32,
-        /// CPUs of this node that the job has.
-        cpus: u16,
         /// The user.
         uid: u32,
-        /// The user's group.
-        gid: u32,
-        /// The `LAUNCH_` bits.
-        flags: u32,
         /// The job's memory on this node in MiB; 0 if Slurm counts none.
         job_mem: u64,
     }
@@ -192,13 +183,6 @@ impl<'a> StepRecord<'a> {
     /// The batch script's step.
     pub fn is_batch(&self) -> bool {
         self.step_id().kind == StepKind::Batch
-    }
-
-    /// The launch request as slurmd sent it on; none for batch scripts.
-    pub fn launch_request(&self) -> Option<LaunchRequest<'_>> {
-        let request = self.record.read(self.layout.step.msg);
-        // SAFETY: slurmstepd keeps the request as long as the step's record.
-        unsafe { LaunchRequest::from_raw(request, self.layout, self.symbols) }
     }
 
     /// Changes the bits, as for the report of the task's own environment.
