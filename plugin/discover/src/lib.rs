@@ -18,10 +18,8 @@ mod load;
 mod source;
 mod topologies;
 
-use std::fs::File;
-use std::io::Read;
-
 use berth_host::cgroup::held_by_others;
+use berth_host::online::listed;
 use berth_placement::topology::presets::Preset;
 use berth_placement::{CpuSet, Device, Machine, MachineError};
 
@@ -168,25 +166,8 @@ fn finish(
 }
 
 /// `isolcpus=` and `nohz_full=`, as the kernel shows them.
-const ISOLATED_LISTS: [&str; 2] = [
-    "/sys/devices/system/cpu/isolated",
-    "/sys/devices/system/cpu/nohz_full",
-];
-
-/// The CPUs of both lists.
 fn isolated_cpus() -> CpuSet {
-    let mut cpus = CpuSet::new();
-    for list in ISOLATED_LISTS {
-        cpus.insert_all(&read_list(list).unwrap_or_default());
-    }
+    let mut cpus = listed("isolated");
+    cpus.insert_all(&listed("nohz_full"));
     cpus
-}
-
-/// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
-fn read_list(path: &str) -> Option<CpuSet> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    // The kernel fills a page at most.
-    file.take(1 << 16).read_to_end(&mut text).ok()?;
-    CpuSet::from_list(std::str::from_utf8(&text).ok()?.trim()).ok()
 }
