@@ -54,6 +54,17 @@ impl LineOption {
         }
     }
 
+    /// Its value; empty where it has none.
+    #[must_use]
+    pub(crate) fn text(&self) -> &str {
+        self.value.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it stands on the line, and no variable gives it.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.variable.is_none()
+    }
+
     /// Whether a word may have been taken for its value, because the table does not have it.
     pub(crate) fn is_guessed(&self) -> bool {
         match self.trouble {

@@ -84,7 +84,7 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses them.
     pub fn read(options: Vec<LineOption>, release: Release) -> Result<Self, Refused> {
-        let request = read(options.iter().map(LineOption::setting), release)?;
+        let request = read(&options, release)?;
         Ok(Self { request, options })
     }
 }

@@ -145,8 +145,7 @@ fn trouble(line: &PageLine, read: &Line, release: Release) -> Option<String> {
         let kind = given.trouble.as_ref().filter(|kind| is_wrong(kind));
         return Some(format!("--{}: {kind:?}", given.name));
     }
-    let settings: Vec<_> = read.settings().collect();
-    let why = reading::read(settings, release).err()?;
+    let why = reading::read(&read.options, release).err()?;
     Some(why.to_string()).filter(|_| command_of(line) == SlurmCommand::Srun)
 }
 
