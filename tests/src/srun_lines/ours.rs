@@ -2,7 +2,7 @@
 
 use berth_placement::{CoreSpec, Distribution, Level, MemPolicy, Mode};
 use berth_srun::options::{Command, variables};
-use berth_srun::reading::{SrunRequest, read as asked};
+use berth_srun::reading::{NodeRange, SrunRequest, read as asked};
 use berth_srun::{LineOption, Release, line};
 
 use super::Told;
@@ -54,7 +54,10 @@ fn told(asked: &SrunRequest) -> Told {
                 .map_or("-".into(), |one| distribution(&one)),
         ),
     ]);
-    if asked.tasks_follow_allocation() {
+    let fixed = |nodes: NodeRange| nodes.most == Some(nodes.least);
+    let nodes = asked.nodes.is_some_and(fixed) || asked.nodelist.is_some();
+    // The number of tasks then follows from what slurmctld gives (`_set_ntasks`).
+    if asked.ntasks.is_none() && (asked.cpus_per_task.is_some() || !nodes) {
         told.remove("tasks");
     }
     if let Some(list) = list(asked) {

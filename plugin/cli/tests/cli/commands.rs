@@ -134,7 +134,7 @@ fn is_name(line: &PageLine) -> bool {
         (false, Some(letter)) if name.len() == 1 => options::short(command_of(line), None, letter),
         _ => None,
     };
-    row.is_some_and(|row| row.takes() == Takes::Value)
+    row.is_some_and(|row| row.takes == Takes::Value)
 }
 
 /// What the reader says against a line of Slurm's commands.

@@ -101,15 +101,6 @@ impl SrunRequest {
         self.ntasks.unwrap_or(self.default_tasks)
     }
 
-    /// Whether the number of tasks follows from what slurmctld gives: one for each `-c` CPUs, or one
-    /// for each node where `-N` does not say how many. Source: `_set_ntasks`.
-    #[must_use]
-    pub fn tasks_follow_allocation(&self) -> bool {
-        let one_number = |nodes: NodeRange| nodes.most == Some(nodes.least);
-        let nodes = self.nodes.is_some_and(one_number) || self.nodelist.is_some();
-        self.ntasks.is_none() && (self.cpus_per_task.is_some() || !nodes)
-    }
-
     /// `--ntasks-per-core`, where it is a limit.
     #[must_use]
     pub fn most_tasks_per_core(&self) -> Option<u32> {

@@ -3,8 +3,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use berth_placement::CoreSpec;
 use berth_placement::controller::select::LineOptions;
+use berth_placement::{CoreSpec, Level};
 
 use crate::line::LineOption;
 use crate::node_lists::{Most, expand};
@@ -175,7 +175,7 @@ impl<'a> State<'a> {
         self.by_node_info = true;
         let levels = self.bind.levels;
         if let Some(level) = found.level
-            && !(levels.sockets || levels.cores || levels.threads)
+            && levels.all().all(|known| known == Level::Ldoms)
         {
             self.bind.levels = levels.with(LevelBits::only(level));
             self.level_from = Some(LevelFrom::NodeInfo(text.matches(':').count() as u8 + 1));
@@ -217,7 +217,7 @@ pub(super) fn is_off(option: &LineOption) -> bool {
     let text = option.text();
     let (number, rest) = number::leading(text);
     let is_on = text.eq_ignore_ascii_case("yes") || (number != 0 && rest.is_empty());
-    row.takes() == Takes::Nothing && !text.is_empty() && !is_on
+    row.takes == Takes::Nothing && !text.is_empty() && !is_on
 }
 
 /// A number that Slurm keeps in 16 bits. srun itself takes larger ones, and cuts them.
