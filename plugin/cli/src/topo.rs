@@ -37,10 +37,8 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     let offline = &apart.offline;
     let kind = args.socket;
     let machine = &found.machine;
-    let mut out: Box<dyn Write> = match args.format {
-        TopoFormat::Table | TopoFormat::Tree => Box::new(say::text_output()),
-        _ => Box::new(say::output()),
-    };
+    let is_text = matches!(args.format, TopoFormat::Table | TopoFormat::Tree);
+    let mut out = say::output_for(is_text);
     match args.format {
         TopoFormat::Table => write_table(&mut out, &found, kind, &apart)?,
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
