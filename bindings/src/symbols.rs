@@ -46,8 +46,6 @@ pub struct Addresses {
     pub slurm_info: Option<LogFn>,
     pub slurm_verbose: Option<LogFn>,
     pub slurm_debug: Option<LogFn>,
-    pub slurm_debug2: Option<LogFn>,
-    pub slurm_debug3: Option<LogFn>,
     pub get_log_level: Option<unsafe extern "C" fn() -> c_int>,
     pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
     /// Its prototype is a fact of the tables: [`crate::layout::Constants::CGROUP_G_TASK_ADDTO`].
@@ -121,8 +119,6 @@ impl Symbols {
                 slurm_info: function(c"slurm_info"),
                 slurm_verbose: function(c"slurm_verbose"),
                 slurm_debug: function(c"slurm_debug"),
-                slurm_debug2: function(c"slurm_debug2"),
-                slurm_debug3: function(c"slurm_debug3"),
                 get_log_level: function(c"slurm_get_log_level")
                     .or_else(|| function(c"get_log_level")),
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),

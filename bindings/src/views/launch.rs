@@ -2,7 +2,7 @@
 //! Source: launch_tasks_request_msg_t, src/common/slurm_protocol_defs.h.
 
 use super::credential::Credential;
-use super::environment::{self, Change, Environment};
+use super::environment::Environment;
 use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, user_count};
 use crate::error::Error;
@@ -258,35 +258,13 @@ impl<'a> LaunchRequest<'a> {
         self.record.read(self.layout.launch.accel_bind_type)
     }
 
-    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
-    /// with a value of more than `limit` bytes counts as not set.
-    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
-        environment::get(self.environment(), name, limit)
-    }
-
-    /// Removes variables from the tasks' environment and adds others. On an error nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
-    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
-        environment::change(self.environment(), change, self.symbols)
-    }
-
-    /// Whether the environment has no more variables than a user may send; above that it is neither read nor changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`].
-    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
-        environment::is_within_bounds(self.environment())
-    }
-
-    fn environment(&self) -> Environment {
-        let fields = &self.layout.launch;
+    /// The tasks' environment.
+    pub fn env(&self) -> Environment<'a> {
         Environment {
             record: self.record,
-            field: fields.env,
-            count: Some(fields.envc),
+            field: self.layout.launch.env,
+            count: Some(self.layout.launch.envc),
+            symbols: self.symbols,
         }
     }
 

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use super::environment::{self, Change, Environment};
+use super::environment::Environment;
 use super::gres::{self, Owner, TypedGres};
 use super::values::{StepId, StepKind};
 use crate::error::Error;
@@ -260,46 +260,13 @@ impl<'a> StepRecord<'a> {
         record.replace_block(field, set, self.symbols)
     }
 
-    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
-    /// with a value of more than `limit` bytes counts as not set.
-    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
-        environment::get(self.environment(), name, limit)
-    }
-
-    /// Whether the tasks' environment has a variable of this name, whatever its value.
-    pub fn env_has(&self, name: &str) -> bool {
-        environment::has(self.environment(), name)
-    }
-
-    /// Removes variables from the tasks' environment and adds others. On an error nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
-    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
-        environment::change(self.environment(), change, self.symbols)
-    }
-
-    /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
-    /// Nothing is allocated. Returns whether it was done.
-    pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
-        environment::fill(self.environment(), name, value)
-    }
-
-    /// Whether the environment has no more variables than a user may send.
-    /// Slurm's own variables stand beside those here: above twice the number it is neither read nor changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`].
-    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
-        environment::is_within_bounds(self.environment())
-    }
-
-    fn environment(&self) -> Environment {
+    /// The tasks' environment.
+    pub fn env(&self) -> Environment<'a> {
         Environment {
             record: self.record,
             field: self.layout.step.env,
             count: None,
+            symbols: self.symbols,
         }
     }
 }

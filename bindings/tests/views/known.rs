@@ -110,7 +110,7 @@ pub fn launch_answer(request: &LaunchRequest, node_id: u32, accessor: &str) -> V
         ("tres_bind", _) => request.tres_bind(1 << 20).unwrap().into(),
         ("options", plugin) => request.options(plugin, 64).unwrap().len().into(),
         ("lacks_cred", _) => matches!(request.cred().err(), Some(Error::Absent { .. })).into(),
-        ("env_get", name) => request.env_get(name, 1 << 20).into(),
+        ("env_get", name) => request.env().get(name, 1 << 20).into(),
         other => panic!("launch.{other:?}: no such answer"),
     }
 }

@@ -19,8 +19,8 @@ fn a_step_tells_its_kind_and_its_environment() {
         bytes.put_pointer("env", fakes::new_env(&["A=1", "B=2"]));
         let mut view = step(&mut bytes, &variant);
         view.set_cpu_bind_type(0x2102);
-        view.env_change(&set(&[("B", "3"), ("C", "4")])).unwrap();
-        let values = ["A", "B", "C", "D"].map(|name| view.env_get(name, 64).unwrap_or_default());
+        view.env().change(&set(&[("B", "3"), ("C", "4")])).unwrap();
+        let values = ["A", "B", "C", "D"].map(|name| view.env().get(name, 64).unwrap_or_default());
         assert_eq!(values, ["1", "3", "4", ""]);
         assert_eq!(bytes.get("cpu_bind_type"), 0x2102);
         bytes.free_env("env");

@@ -154,7 +154,7 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
-        request.env_change(&set(&[("A", "b")])),
+        request.env().change(&set(&[("A", "b")])),
         Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
