@@ -14,10 +14,6 @@ pub enum Level {
     Verbose,
     /// Shown from debug level 1 on.
     Debug,
-    /// Shown from debug level 2 on.
-    Debug2,
-    /// Shown from debug level 3 on.
-    Debug3,
 }
 
 impl Level {
@@ -28,8 +24,6 @@ impl Level {
             Level::Info => 3,
             Level::Verbose => 4,
             Level::Debug => 5,
-            Level::Debug2 => 6,
-            Level::Debug3 => 7,
         }
     }
 
@@ -39,8 +33,6 @@ impl Level {
             Level::Info => symbols.slurm_info,
             Level::Verbose => symbols.slurm_verbose,
             Level::Debug => symbols.slurm_debug,
-            Level::Debug2 => symbols.slurm_debug2,
-            Level::Debug3 => symbols.slurm_debug3,
         }
     }
 }

@@ -46,13 +46,10 @@ pub struct Addresses {
     pub slurm_info: Option<LogFn>,
     pub slurm_verbose: Option<LogFn>,
     pub slurm_debug: Option<LogFn>,
-    pub slurm_debug2: Option<LogFn>,
-    pub slurm_debug3: Option<LogFn>,
     pub get_log_level: Option<unsafe extern "C" fn() -> c_int>,
     pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
     /// Its prototype is a fact of the tables: [`crate::layout::Constants::CGROUP_G_TASK_ADDTO`].
     pub cgroup_g_task_addto: Option<TaskAddToFn>,
-    pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
     /// The file of a name beside slurm.conf, or what slurmctld has sent for it; from 26.05 on its argument is `const`.
     pub slurm_get_extra_conf_path: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
     /// The options of a command, a name, a value, and whether it comes before the command line.
@@ -122,13 +119,10 @@ impl Symbols {
                 slurm_info: function(c"slurm_info"),
                 slurm_verbose: function(c"slurm_verbose"),
                 slurm_debug: function(c"slurm_debug"),
-                slurm_debug2: function(c"slurm_debug2"),
-                slurm_debug3: function(c"slurm_debug3"),
                 get_log_level: function(c"slurm_get_log_level")
                     .or_else(|| function(c"get_log_level")),
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
                 cgroup_g_task_addto: function(c"cgroup_g_task_addto"),
-                spank_context: function(c"spank_context"),
                 slurm_get_extra_conf_path: function(c"slurm_get_extra_conf_path"),
                 slurm_option_set: function(c"slurm_option_set"),
                 slurm_option_reset: function(c"slurm_option_reset"),

@@ -61,13 +61,9 @@ fn public_records_are_laid_out_as_the_headers_say() {
             task_plugin,
             task_plugin_param,
             select_type_param,
-            debug_flags,
-            plugindir,
             plugstack,
             slurmd_params,
             conf_flags,
-            slurmd_spooldir,
-            cluster_name,
         }
     );
     same_offsets!(

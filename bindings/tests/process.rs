@@ -45,54 +45,47 @@ unsafe extern "C" fn take_error(format: *const c_char, text: *const c_char) {
     unsafe { take("error", format, text) }
 }
 
-unsafe extern "C" fn take_debug3(format: *const c_char, text: *const c_char) {
+unsafe extern "C" fn take_debug(format: *const c_char, text: *const c_char) {
     // SAFETY: as there.
-    unsafe { take("debug3", format, text) }
+    unsafe { take("debug", format, text) }
 }
 
 #[test]
 fn lines_go_through_the_format_as_text_and_nul_does_not_cut_them() {
     type Log = slurm_sys::symbols::LogFn;
     // SAFETY: on this platform a variadic call with pointers passes them as a plain call does.
-    let (error, debug3) = unsafe {
+    let (error, debug) = unsafe {
         (
             std::mem::transmute::<unsafe extern "C" fn(*const c_char, *const c_char), Log>(
                 take_error,
             ),
             std::mem::transmute::<unsafe extern "C" fn(*const c_char, *const c_char), Log>(
-                take_debug3,
+                take_debug,
             ),
         )
     };
     let addresses = Addresses {
         slurm_error: Some(error),
-        slurm_debug3: Some(debug3),
+        slurm_debug: Some(debug),
         ..fakes::addresses()
     };
     // SAFETY: functions that behave as Slurm's.
     let symbols = unsafe { Symbols::from_addresses(addresses) };
     log::write_to(&symbols, Level::Error, "100%s of %n\0end");
-    log::write_to(&symbols, Level::Debug3, "ß");
+    log::write_to(&symbols, Level::Debug, "ß");
     log::write_to(&symbols, Level::Info, "goes nowhere");
     assert_eq!(
         LOG.take(),
         [
             ("error", "100%s of %n\\0end".to_owned()),
-            ("debug3", "ß".to_owned())
+            ("debug", "ß".to_owned())
         ]
     );
-    let enabled = [
-        Level::Error,
-        Level::Info,
-        Level::Verbose,
-        Level::Debug,
-        Level::Debug2,
-        Level::Debug3,
-    ]
-    .map(|level| log::enabled_in(&symbols, level));
+    let enabled = [Level::Error, Level::Info, Level::Verbose, Level::Debug]
+        .map(|level| log::enabled_in(&symbols, level));
     assert_eq!(
         enabled,
-        [true, true, true, false, false, false],
+        [true, true, true, false],
         "at log level 4, verbose"
     );
 }
@@ -100,7 +93,7 @@ fn lines_go_through_the_format_as_text_and_nul_does_not_cut_them() {
 #[test]
 fn a_program_without_slurm_is_inert_and_nothing_crashes() {
     log::write(Level::Error, "goes nowhere");
-    assert!(log::enabled(Level::Debug3));
+    assert!(log::enabled(Level::Debug));
     assert_eq!(running::claimed_version(), 0);
     let slurm = Slurm::get();
     assert!(slurm.version.is_err() && slurm.flag().is_none());

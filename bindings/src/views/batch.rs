@@ -2,7 +2,7 @@
 //! Source: batch_job_launch_msg_t, src/common/slurm_protocol_defs.h.
 
 use super::credential::Credential;
-use super::environment::{self, Change, Environment};
+use super::environment::Environment;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::Layout;
@@ -84,40 +84,13 @@ impl<'a> BatchRequest<'a> {
         Ok(())
     }
 
-    /// A variable of the script's environment. It is the user's text, so do not trust it.
-    /// A variable with a value of more than `limit` bytes counts as not set.
-    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
-        environment::get(self.environment(), name, limit)
-    }
-
-    /// The beginning of a variable's value, at most `most` bytes.
-    pub fn env_beginning(&self, name: &str, most: usize) -> Option<String> {
-        environment::beginning(self.environment(), name, most)
-    }
-
-    /// Removes variables from the script's environment and adds others. On an error nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
-    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
-        environment::change(self.environment(), change, self.symbols)
-    }
-
-    /// Whether the environment has no more variables than a user may send; above that it is neither read nor changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`].
-    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
-        environment::is_within_bounds(self.environment())
-    }
-
-    fn environment(&self) -> Environment {
-        let fields = &self.layout.batch;
+    /// The script's environment.
+    pub fn env(&self) -> Environment<'a> {
         Environment {
             record: self.record,
-            field: fields.environment,
-            count: Some(fields.envc),
+            field: self.layout.batch.environment,
+            count: Some(self.layout.batch.envc),
+            symbols: self.symbols,
         }
     }
 

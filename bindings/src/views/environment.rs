@@ -22,12 +22,14 @@ const TOO_MANY: Error = Error::TooMany {
     limit: MOST,
 };
 
-/// Where a record keeps an environment, and its length if it keeps that too.
+/// An environment in a record: where it is kept, and its length if the record keeps that too. Its variables are the
+/// user's text, so do not trust them.
 #[derive(Clone, Copy)]
-pub(crate) struct Environment {
-    pub(crate) record: Record,
-    pub(crate) field: Field<*mut *mut c_char>,
-    pub(crate) count: Option<Field<u32>>,
+pub struct Environment<'a> {
+    pub(super) record: Record,
+    pub(super) field: Field<*mut *mut c_char>,
+    pub(super) count: Option<Field<u32>>,
+    pub(super) symbols: &'a Symbols,
 }
 
 /// Reads a variable of at most so many bytes.
@@ -45,13 +47,94 @@ pub struct Change<'a> {
     pub remove_others: fn(&Get<'_>) -> Vec<&'static str>,
     /// Names and values of the variables to add.
     pub set: &'a [(&'a str, &'a str)],
-    /// Names of variables to add with this number of blanks as the value. [`fill`] overwrites them
+    /// Names of variables to add with this number of blanks as the value. [`Environment::fill`] overwrites them
     /// in a task, where nothing may be allocated. (They are blanks because Slurm copies entries only
     /// as far as they are written.)
     pub reserve: &'a [(&'a str, usize)],
 }
 
-impl Environment {
+impl Environment<'_> {
+    /// Whether there are no more variables than a user may send; above that they are neither read nor changed. In
+    /// slurmstepd Slurm's own stand beside those: there the reader's limit is twice the number.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub fn is_within_bounds(&self) -> Result<(), Error> {
+        if self.counted()?.is_none() && self.entries()?.count() > MOST {
+            return Err(TOO_MANY);
+        }
+        Ok(())
+    }
+
+    /// The value of a variable; one of more than `limit` bytes counts as not set.
+    pub fn get(&self, name: &str, limit: usize) -> Option<String> {
+        let mut values = values(self.entries().ok()?, name);
+        // SAFETY: what follows the name in an entry is the rest of a C string.
+        values.find_map(|value| unsafe { within(value, limit) })
+    }
+
+    /// Whether there is a variable of this name, whatever its value.
+    pub fn has(&self, name: &str) -> bool {
+        let entries = self.entries();
+        entries.is_ok_and(|entries| values(entries, name).next().is_some())
+    }
+
+    /// The first bytes of a variable's value, at most `most` of them.
+    pub fn beginning(&self, name: &str, most: usize) -> Option<String> {
+        let value = values(self.entries().ok()?, name).next()?;
+        // SAFETY: what follows the name in an entry is the rest of a C string.
+        Some(unsafe { first(value, most) })
+    }
+
+    /// Removes variables and adds others, with one look at the environment and one copy of the
+    /// array. An added name replaces every entry of that name. On an error nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`], [`Error::NotAText`], and those of Slurm's allocator.
+    pub fn change(&self, change: &Change<'_>) -> Result<(), Error> {
+        let symbols = self.symbols;
+        let wrong = |name: &&str| name.is_empty() || name.contains('=');
+        if let Some(name) = change.coming().find(wrong) {
+            return Err(Error::NotAText(name.to_owned()));
+        }
+        let found = Scan::of(self, change)?;
+        if found.gone.is_empty() && change.coming().next().is_none() {
+            return Ok(());
+        }
+        let mut made = Vec::with_capacity(change.set.len() + change.reserve.len());
+        let done = make(&mut made, change, symbols)
+            .and_then(|()| array(self, &found, &made, symbols))
+            .and_then(|array| {
+                let Self { record, field, .. } = self;
+                record.replace_block(*field, array, symbols)
+            });
+        if let Err(why) = done {
+            // Without xfree the entries cannot be given back.
+            let _ = made
+                .into_iter()
+                .try_for_each(|entry| give_back(entry, symbols));
+            return Err(why);
+        }
+        if let Some(count) = self.count {
+            let entries = found.count - found.gone.len() + made.len();
+            let entries = u32::try_from(entries).unwrap_or(u32::MAX);
+            self.record.write(count, entries);
+        }
+        let gone = found.gone.into_iter();
+        gone.map(|(_, entry)| entry)
+            .try_for_each(|entry| give_back(entry, symbols))
+    }
+
+    /// In a task, between fork and exec: puts a value into room that [`Change::reserve`] made, without an allocation. A
+    /// value that is longer than the room is not written. Returns whether it was done.
+    pub fn fill(&self, name: &str, value: &str) -> bool {
+        let Ok(entries) = self.entries() else {
+            return false;
+        };
+        // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
+        unsafe { put(entries.take(MOST_IN_STEP), name, value) }
+    }
+
     /// Entries before the null pointer, at most as many as are counted.
     fn entries(&self) -> Result<impl Iterator<Item = *mut c_char>, Error> {
         let array = self.record.read(self.field);
@@ -78,37 +161,6 @@ impl Environment {
     }
 }
 
-/// Whether there are no more variables than a user may send.
-///
-/// # Errors
-/// [`Error::TooMany`].
-pub(crate) fn is_within_bounds(environment: Environment) -> Result<(), Error> {
-    if environment.counted()?.is_none() && environment.entries()?.count() > MOST {
-        return Err(TOO_MANY);
-    }
-    Ok(())
-}
-
-/// The value of a variable; one of more than `limit` bytes counts as not set.
-pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<String> {
-    let mut values = values(environment.entries().ok()?, name);
-    // SAFETY: what follows the name in an entry is the rest of a C string.
-    values.find_map(|value| unsafe { within(value, limit) })
-}
-
-/// Whether there is a variable of this name, whatever its value.
-pub(crate) fn has(environment: Environment, name: &str) -> bool {
-    let entries = environment.entries();
-    entries.is_ok_and(|entries| values(entries, name).next().is_some())
-}
-
-/// The first bytes of a variable's value, at most `most` of them.
-pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
-    let value = values(environment.entries().ok()?, name).next()?;
-    // SAFETY: what follows the name in an entry is the rest of a C string.
-    Some(unsafe { first(value, most) })
-}
-
 /// The values of a variable, in the entries' order.
 fn values(
     entries: impl Iterator<Item = *mut c_char>,
@@ -130,48 +182,6 @@ fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
     let has = |at: usize, byte: u8| unsafe { *entry.wrapping_add(at) } as u8 == byte;
     let same = (0..).zip(text.bytes()).all(|(at, byte)| has(at, byte));
     same.then(|| entry.wrapping_add(text.len()))
-}
-
-/// Removes variables and adds others, with one look at the environment and one copy of the
-/// array. An added name replaces every entry of that name. On an error nothing is changed.
-///
-/// # Errors
-/// [`Error::TooMany`], [`Error::NotAText`], and those of Slurm's allocator.
-pub(crate) fn change(
-    environment: Environment,
-    change: &Change<'_>,
-    symbols: &Symbols,
-) -> Result<(), Error> {
-    let wrong = |name: &&str| name.is_empty() || name.contains('=');
-    if let Some(name) = change.coming().find(wrong) {
-        return Err(Error::NotAText(name.to_owned()));
-    }
-    let found = Scan::of(environment, change)?;
-    if found.gone.is_empty() && change.coming().next().is_none() {
-        return Ok(());
-    }
-    let mut made = Vec::with_capacity(change.set.len() + change.reserve.len());
-    let done = make(&mut made, change, symbols)
-        .and_then(|()| array(environment, &found, &made, symbols))
-        .and_then(|array| {
-            let Environment { record, field, .. } = environment;
-            record.replace_block(field, array, symbols)
-        });
-    if let Err(why) = done {
-        // Without xfree the entries cannot be given back.
-        let _ = made
-            .into_iter()
-            .try_for_each(|entry| give_back(entry, symbols));
-        return Err(why);
-    }
-    if let Some(count) = environment.count {
-        let entries = found.count - found.gone.len() + made.len();
-        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
-        environment.record.write(count, entries);
-    }
-    let gone = found.gone.into_iter();
-    gone.map(|(_, entry)| entry)
-        .try_for_each(|entry| give_back(entry, symbols))
 }
 
 impl<'a> Change<'a> {
@@ -213,12 +223,12 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(environment: Environment, change: &Change<'_>) -> Result<Self, Error> {
+    fn of(environment: &Environment<'_>, change: &Change<'_>) -> Result<Self, Error> {
         let found = Self::beside(environment, change, &[])?;
         if found.gone.is_empty() {
             return Ok(found);
         }
-        let others = (change.remove_others)(&|name, limit| get(environment, name, limit));
+        let others = (change.remove_others)(&|name, limit| environment.get(name, limit));
         match others.is_empty() {
             true => Ok(found),
             false => Self::beside(environment, change, &others),
@@ -227,7 +237,7 @@ impl Scan {
 
     /// One look, if other variables go as well.
     fn beside(
-        environment: Environment,
+        environment: &Environment<'_>,
         change: &Change<'_>,
         others: &[&str],
     ) -> Result<Self, Error> {
@@ -267,7 +277,7 @@ fn make(
 /// The entries that stay, those that come, and the null pointer behind them, in a block of Slurm's
 /// allocator.
 fn array(
-    environment: Environment,
+    environment: &Environment<'_>,
     found: &Scan,
     coming: &[*mut c_char],
     symbols: &Symbols,
@@ -292,16 +302,6 @@ fn array(
         end.add(coming.len()).write(ptr::null_mut());
     }
     Ok(array.as_ptr())
-}
-
-/// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
-/// longer than the room is not written.
-pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
-    let Ok(entries) = environment.entries() else {
-        return false;
-    };
-    // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
-    unsafe { put(entries.take(MOST_IN_STEP), name, value) }
 }
 
 /// # Safety

@@ -2,7 +2,7 @@
 //! Source: launch_tasks_request_msg_t, src/common/slurm_protocol_defs.h.
 
 use super::credential::Credential;
-use super::environment::{self, Change, Environment};
+use super::environment::Environment;
 use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, user_count};
 use crate::error::Error;
@@ -68,10 +68,6 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// The tasks' numbers in the step, by local number.
-    pub fn global_task_ids(&self, node_id: u32) -> Option<Vec<u32>> {
-        self.each_global_task_id(node_id).map(Iterator::collect)
-    }
-
     pub(crate) fn each_global_task_id(
         &self,
         node_id: u32,
@@ -142,11 +138,6 @@ impl<'a> LaunchRequest<'a> {
     /// A debugger starts the step: slurmstepd waits until each task stops at its program's first instruction.
     pub fn is_debugged(&self) -> bool {
         self.flags() & PARALLEL_DEBUG != 0
-    }
-
-    /// `srun --no-allocate`: the credential is made up.
-    pub fn no_alloc(&self) -> bool {
-        self.flags() & self.layout.constants.LAUNCH_NO_ALLOC != 0
     }
 
     /// `srun --external-launcher`, which mpirun starts its daemons with.
@@ -248,11 +239,6 @@ impl<'a> LaunchRequest<'a> {
         self.record.read(self.layout.launch.node_cpus)
     }
 
-    /// The step's nodes, in the order that `node_id` counts.
-    pub fn complete_nodelist(&self) -> Option<String> {
-        self.record.text(self.layout.launch.complete_nodelist)
-    }
-
     /// `--tres-bind`, also from `--gpu-bind` and `--gpus-per-task`.
     ///
     /// # Errors
@@ -272,35 +258,13 @@ impl<'a> LaunchRequest<'a> {
         self.record.read(self.layout.launch.accel_bind_type)
     }
 
-    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
-    /// with a value of more than `limit` bytes counts as not set.
-    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
-        environment::get(self.environment(), name, limit)
-    }
-
-    /// Removes variables from the tasks' environment and adds others. On an error nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
-    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
-        environment::change(self.environment(), change, self.symbols)
-    }
-
-    /// Whether the environment has no more variables than a user may send; above that it is neither read nor changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`].
-    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
-        environment::is_within_bounds(self.environment())
-    }
-
-    fn environment(&self) -> Environment {
-        let fields = &self.layout.launch;
+    /// The tasks' environment.
+    pub fn env(&self) -> Environment<'a> {
         Environment {
             record: self.record,
-            field: fields.env,
-            count: Some(fields.envc),
+            field: self.layout.launch.env,
+            count: Some(self.layout.launch.envc),
+            symbols: self.symbols,
         }
     }
 

@@ -17,7 +17,7 @@ mod values;
 
 pub use batch::BatchRequest;
 pub use credential::{Credential, NodeCores};
-pub use environment::{Change, Get, TaskEnvironment};
+pub use environment::{Change, Environment, Get, TaskEnvironment};
 pub use gres::{Gres, GresDevices, TypedGres};
 pub use launch::LaunchRequest;
 pub use options::SpankOption;

@@ -74,14 +74,8 @@ impl SlurmConf {
     texts! {
         /// TaskPlugin, while a plugin is loaded.
         task_plugin,
-        /// PluginDir, with colons.
-        plugindir,
         /// PlugStackConfig, where slurm.conf has it.
         plugstack,
-        /// SlurmdSpoolDir, unexpanded.
-        slurmd_spooldir,
-        /// ClusterName.
-        cluster_name,
     }
 
     /// The plugstack.conf that Slurm reads: the one that PlugStackConfig names, else the one beside slurm.conf, or
@@ -163,10 +157,5 @@ impl SlurmConf {
     /// SelectTypeParameters, as `CR_` bits.
     pub fn select_type_param(&self) -> u16 {
         self.record.read(self.layout.slurm_conf.select_type_param)
-    }
-
-    /// DebugFlags.
-    pub fn debug_flags(&self) -> u64 {
-        self.record.read(self.layout.slurm_conf.debug_flags)
     }
 }

@@ -2,7 +2,7 @@
 //! Source: slurmd_conf_t, src/slurmd/slurmd/slurmd.h. slurmd changes it in place on a
 //! reconfiguration, so it is read each time.
 
-use crate::layout::{Field, Layout};
+use crate::layout::Layout;
 use crate::record::{Record, items};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
@@ -49,16 +49,12 @@ impl SlurmdConf {
     numbers! {
         /// CPUs, as slurm.conf has them.
         cpus,
-        /// Boards, as slurm.conf has them.
-        boards,
         /// Sockets, as slurm.conf has them.
         sockets,
         /// Cores of a socket, as slurm.conf has them.
         cores,
         /// Threads of a core, as slurm.conf has them.
         threads,
-        /// CPUs found; 0 in slurmstepd.
-        actual_cpus,
         /// Sockets found; 0 in slurmstepd.
         actual_sockets,
         /// Cores of a socket found; 0 in slurmstepd.
@@ -67,11 +63,6 @@ impl SlurmdConf {
         actual_threads,
         /// Entries of the block map.
         block_map_size,
-    }
-
-    /// Maps abstract to kernel's CPU numbers; `None` if slurmd has no map.
-    pub fn block_map(&self) -> Option<Vec<u16>> {
-        self.map(self.layout.slurmd_conf.block_map)
     }
 
     /// Whether slurmd still has this map from abstract to kernel's CPU numbers, without a copy of
@@ -97,39 +88,27 @@ impl SlurmdConf {
             == 0
     }
 
-    /// Maps kernel's to abstract CPU numbers; `None` if slurmd has no map.
-    pub fn block_map_inv(&self) -> Option<Vec<u16>> {
-        self.map(self.layout.slurmd_conf.block_map_inv)
-    }
-
+    /// Maps abstract to kernel's CPU numbers; `None` if slurmd has no map.
+    ///
     /// Up to 23.02 slurmd gives the record another map while it serves launches (`_read_config`,
     /// called by `_reconfigure`), under a lock that it keeps while it reads its whole
     /// configuration. Nobody waits for that here: while the lock is not free, the map is the last
     /// one that was read. Later lines start a new slurmd instead.
-    fn map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
+    pub fn block_map(&self) -> Option<Vec<u16>> {
         let Some(mutex) = self.layout.slurmd_conf.config_mutex else {
-            return self.read_map(field);
+            return self.read_map();
         };
-        static LAST: Mutex<Vec<(usize, Vec<u16>)>> = Mutex::new(Vec::new());
+        static LAST: Mutex<Option<Vec<u16>>> = Mutex::new(None);
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last.iter().position(|(at, _)| *at == field.offset());
-        let Some(_unchanged) = ConfLock::take(self.record.nested(mutex).base().cast()) else {
-            return known
-                .and_then(|at| last.get(at))
-                .map(|(_, map)| map.clone());
-        };
-        let map = self.read_map(field)?;
-        match known.and_then(|at| last.get_mut(at)) {
-            Some((_, old)) if *old == map => {}
-            Some((_, old)) => old.clone_from(&map),
-            None => last.push((field.offset(), map.clone())),
+        if let Some(_unchanged) = ConfLock::take(self.record.nested(mutex).base().cast()) {
+            last.clone_from(&self.read_map());
         }
-        Some(map)
+        last.clone()
     }
 
-    fn read_map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
-        let map = self.record.read(field);
-        // SAFETY: slurmd keeps both maps with block_map_size entries (xcpuinfo_hwloc_topo_get).
+    fn read_map(&self) -> Option<Vec<u16>> {
+        let map = self.record.read(self.layout.slurmd_conf.block_map);
+        // SAFETY: slurmd keeps the map with block_map_size entries (xcpuinfo_hwloc_topo_get).
         unsafe { items(map, usize::from(self.block_map_size())) }
     }
 
@@ -141,11 +120,6 @@ impl SlurmdConf {
     /// The machine's host name.
     pub fn hostname(&self) -> Option<String> {
         self.record.text(self.layout.slurmd_conf.hostname)
-    }
-
-    /// SlurmdSpoolDir.
-    pub fn spooldir(&self) -> Option<String> {
-        self.record.text(self.layout.slurmd_conf.spooldir)
     }
 }
 

@@ -5,9 +5,8 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use super::environment::{self, Change, Environment};
+use super::environment::Environment;
 use super::gres::{self, Owner, TypedGres};
-use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::{Field, Layout};
@@ -102,22 +101,14 @@ impl<'a> StepRecord<'a> {
     plain! {
         /// Tasks of this node.
         node_tasks: u32,
-        /// Tasks of the step on all its nodes.
-        ntasks: u32,
         /// This node's number in the step.
         nodeid: u32,
         /// The `CPU_BIND_` bits.
         cpu_bind_type: u32,
         /// The `MEM_BIND_` bits.
         mem_bind_type: u32,
-        /// CPUs of this node that the job has.
-        cpus: u16,
         /// The user.
         uid: u32,
-        /// The user's group.
-        gid: u32,
-        /// The `LAUNCH_` bits.
-        flags: u32,
         /// The job's memory on this node in MiB; 0 if Slurm counts none.
         job_mem: u64,
     }
@@ -192,13 +183,6 @@ impl<'a> StepRecord<'a> {
     /// The batch script's step.
     pub fn is_batch(&self) -> bool {
         self.step_id().kind == StepKind::Batch
-    }
-
-    /// The launch request as slurmd sent it on; none for batch scripts.
-    pub fn launch_request(&self) -> Option<LaunchRequest<'_>> {
-        let request = self.record.read(self.layout.step.msg);
-        // SAFETY: slurmstepd keeps the request as long as the step's record.
-        unsafe { LaunchRequest::from_raw(request, self.layout, self.symbols) }
     }
 
     /// Changes the bits, as for the report of the task's own environment.
@@ -276,46 +260,13 @@ impl<'a> StepRecord<'a> {
         record.replace_block(field, set, self.symbols)
     }
 
-    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
-    /// with a value of more than `limit` bytes counts as not set.
-    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
-        environment::get(self.environment(), name, limit)
-    }
-
-    /// Whether the tasks' environment has a variable of this name, whatever its value.
-    pub fn env_has(&self, name: &str) -> bool {
-        environment::has(self.environment(), name)
-    }
-
-    /// Removes variables from the tasks' environment and adds others. On an error nothing is
-    /// changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
-    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
-        environment::change(self.environment(), change, self.symbols)
-    }
-
-    /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
-    /// Nothing is allocated. Returns whether it was done.
-    pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
-        environment::fill(self.environment(), name, value)
-    }
-
-    /// Whether the environment has no more variables than a user may send.
-    /// Slurm's own variables stand beside those here: above twice the number it is neither read nor changed.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`].
-    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
-        environment::is_within_bounds(self.environment())
-    }
-
-    fn environment(&self) -> Environment {
+    /// The tasks' environment.
+    pub fn env(&self) -> Environment<'a> {
         Environment {
             record: self.record,
             field: self.layout.step.env,
             count: None,
+            symbols: self.symbols,
         }
     }
 }

@@ -33,8 +33,11 @@ fn a_value_that_is_too_long_is_not_copied() {
         .put("envc", 2)
         .put_owned_text("cpu_bind", &"1,".repeat(LIMIT));
     let mut view = launch(&mut bytes, &variants[0]);
-    assert_eq!(view.env_get("LONG", LIMIT), None);
-    assert_eq!(view.env_get("LONG", LIMIT + 1).map(|it| it.len()), Some(65));
+    assert_eq!(view.env().get("LONG", LIMIT), None);
+    assert_eq!(
+        view.env().get("LONG", LIMIT + 1).map(|it| it.len()),
+        Some(65)
+    );
     let told = view.cpu_bind(LIMIT).unwrap_err().to_string();
     assert!(told.contains("longer than 64 bytes"), "{told}");
     view.set_cpu_bind(0, None).unwrap();
@@ -70,20 +73,20 @@ fn more_variables_than_anybody_has_are_neither_searched_nor_changed() {
         let mut bytes = Bytes::new(variant, LAUNCH);
         bytes.put_pointer("env", fakes::new_env(&entries));
         bytes.put("envc", count as u64);
-        let mut view = launch(&mut bytes, variant);
-        assert_eq!(view.env_get("LAST", LIMIT), found);
-        assert_eq!(view.env_is_within_bounds(), told);
-        assert_eq!(view.env_change(&GONE), told);
+        let env = launch(&mut bytes, variant).env();
+        assert_eq!(env.get("LAST", LIMIT), found);
+        assert_eq!(env.is_within_bounds(), told);
+        assert_eq!(env.change(&GONE), told);
         let left = if is_read { 1 } else { count as u64 };
         assert_eq!(bytes.get("envc"), left);
         bytes.free_env("env");
         let mut bytes = Bytes::new(variant, BATCH);
         bytes.put_pointer("environment", fakes::new_env(&entries));
         bytes.put("envc", count as u64);
-        let mut view = batch(&mut bytes, variant);
-        assert_eq!(view.env_beginning("LAST", LIMIT), found);
-        assert_eq!(view.env_is_within_bounds(), told);
-        assert_eq!(view.env_change(&GONE), told);
+        let env = batch(&mut bytes, variant).env();
+        assert_eq!(env.beginning("LAST", LIMIT), found);
+        assert_eq!(env.is_within_bounds(), told);
+        assert_eq!(env.change(&GONE), told);
         bytes.free_env("environment");
     }
 }
@@ -103,10 +106,10 @@ fn a_step_has_room_for_slurms_own_variables() {
         entries.push("LAST=found");
         let mut bytes = Bytes::new(variant, STEP);
         bytes.put_pointer("env", fakes::new_env(&entries));
-        let mut view = step(&mut bytes, variant);
-        assert_eq!(view.env_has("LAST"), is_read, "{count}");
-        assert_eq!(view.env_is_within_bounds().is_ok(), is_users, "{count}");
-        assert_eq!(view.env_change(&GONE).is_ok(), is_read, "{count}");
+        let env = step(&mut bytes, variant).env();
+        assert_eq!(env.has("LAST"), is_read, "{count}");
+        assert_eq!(env.is_within_bounds().is_ok(), is_users, "{count}");
+        assert_eq!(env.change(&GONE).is_ok(), is_read, "{count}");
         bytes.free_env("env");
     }
 }

@@ -5,8 +5,8 @@ use crate::common::{
 };
 use std::ffi::CStr;
 
-use slurm_sys::views::{Change, TaskEnvironment};
-use slurm_sys::{Error, StepRecord};
+use slurm_sys::Error;
+use slurm_sys::views::{Change, Environment, TaskEnvironment};
 
 /// A variable of a launch or a batch request, after it was set to a value where one is given.
 fn set_and_get(
@@ -15,24 +15,14 @@ fn set_and_get(
     name: &str,
     value: Option<&str>,
 ) -> Option<String> {
-    let set = value.map(|value| [(name, value)]);
-    let change = set.as_ref().map(|pair| common::set(pair));
-    match bytes.record {
-        LAUNCH => {
-            let mut view = launch(bytes, variant);
-            change
-                .map_or(Ok(()), |change| view.env_change(&change))
-                .unwrap();
-            view.env_get(name, LIMIT)
-        }
-        _ => {
-            let mut view = batch(bytes, variant);
-            change
-                .map_or(Ok(()), |change| view.env_change(&change))
-                .unwrap();
-            view.env_get(name, LIMIT)
-        }
+    let env = match bytes.record {
+        LAUNCH => launch(bytes, variant).env(),
+        _ => batch(bytes, variant).env(),
+    };
+    if let Some(value) = value {
+        env.change(&common::set(&[(name, value)])).unwrap();
     }
+    env.get(name, LIMIT)
 }
 
 #[test]
@@ -63,24 +53,26 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
         let mut bytes = Bytes::new(&variant, LAUNCH);
         let env = fakes::new_env(&["PATHS=no", "PATH=/bin", "PATH=second"]);
         bytes.put_pointer("env", env).put("envc", 3);
-        let mut view = launch(&mut bytes, &variant);
-        let wrong = view.env_change(&common::set(&[("NEW", "1"), ("PATH", "a\0b")]));
+        let mut request = launch(&mut bytes, &variant);
+        let view = request.env();
+        let wrong = view.change(&common::set(&[("NEW", "1"), ("PATH", "a\0b")]));
         assert!(matches!(wrong, Err(Error::NotAText(_))), "{wrong:?}");
-        assert_eq!(view.env_get("NEW", LIMIT), None, "an error changes nothing");
-        view.env_change(&common::set(&[
+        assert_eq!(view.get("NEW", LIMIT), None, "an error changes nothing");
+        view.change(&common::set(&[
             ("NEW", "1"),
             ("PATH", "/opt"),
             ("EMPTY", ""),
         ]))
         .unwrap();
-        let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.env_get(name, LIMIT));
+        let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.get(name, LIMIT));
         let expected = ["no", "/opt", "1", ""].map(|value| Some(value.to_owned()));
         assert_eq!(values, expected);
         // Written where it stays.
-        view.write_cpu_bind(1, 4, |text| text[1..3].copy_from_slice(b"x1"))
+        request
+            .write_cpu_bind(1, 4, |text| text[1..3].copy_from_slice(b"x1"))
             .unwrap();
-        assert_eq!(view.cpu_bind(LIMIT).unwrap().as_deref(), Some("0x10"));
-        view.set_cpu_bind(0, None).unwrap();
+        assert_eq!(request.cpu_bind(LIMIT).unwrap().as_deref(), Some("0x10"));
+        request.set_cpu_bind(0, None).unwrap();
         assert_eq!(bytes.get("envc"), 4, "the second PATH went with the first");
         bytes.free_env("env");
     }
@@ -90,11 +82,11 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
 fn names_that_no_environment_holds_are_refused() {
     let variants = variants();
     let mut bytes = Bytes::new(&variants[0], LAUNCH);
-    let mut request = launch(&mut bytes, &variants[0]);
+    let request = launch(&mut bytes, &variants[0]).env();
     for (name, value) in [("", "x"), ("A=B", "x"), ("A", "x\0y")] {
         assert!(
             matches!(
-                request.env_change(&common::set(&[(name, value)])),
+                request.change(&common::set(&[(name, value)])),
                 Err(Error::NotAText(_))
             ),
             "{name:?}"
@@ -117,7 +109,7 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
             "NOTE=mine",
         ];
         bytes.put_pointer("env", fakes::new_env(&entries));
-        let mut view = step(&mut bytes, &variant);
+        let view = step(&mut bytes, &variant).env();
         let change = Change {
             prefix: "BERTH_",
             remove: &["NOTE", "HANDOVER"],
@@ -128,26 +120,26 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
             set: &[("BERTH_BOUND", "1")],
             reserve: &[("BERTH_CPUS", 5)],
         };
-        view.env_change(&change).unwrap();
-        let get = |view: &StepRecord<'_>, name| view.env_get(name, LIMIT).unwrap_or_default();
-        assert_eq!(view.env_get("BERTH_NOTE", LIMIT), None);
-        assert_eq!(view.env_get("CUDA_VISIBLE_DEVICES", LIMIT), None);
+        view.change(&change).unwrap();
+        let get = |view: &Environment<'_>, name| view.get(name, LIMIT).unwrap_or_default();
+        assert_eq!(view.get("BERTH_NOTE", LIMIT), None);
+        assert_eq!(view.get("CUDA_VISIBLE_DEVICES", LIMIT), None);
         assert_eq!(get(&view, "BERTH_CUDA_VISIBLE_DEVICES"), "mine");
         assert_eq!(
             ["PATH", "BERTH_NOTES", "NOTE", "BERTH_BOUND", "BERTH_CPUS"].map(|it| get(&view, it)),
             ["/bin", "off", "mine", "1", "     "]
         );
         let before = fakes::LIVE_BLOCKS.get();
-        assert!(!view.env_fill("BERTH_CPUS", "0-3,80"), "no room for it");
-        assert!(view.env_fill("BERTH_CPUS", "0-3,8"));
+        assert!(!view.fill("BERTH_CPUS", "0-3,80"), "no room for it");
+        assert!(view.fill("BERTH_CPUS", "0-3,8"));
         assert_eq!(get(&view, "BERTH_CPUS"), "0-3,8");
-        assert!(view.env_fill("BERTH_CPUS", ""));
-        assert_eq!(view.env_get("BERTH_CPUS", LIMIT).as_deref(), Some(""));
+        assert!(view.fill("BERTH_CPUS", ""));
+        assert_eq!(view.get("BERTH_CPUS", LIMIT).as_deref(), Some(""));
         assert!(
-            !view.env_fill("BERTH_CPUS", "0"),
+            !view.fill("BERTH_CPUS", "0"),
             "what has no value now has no room"
         );
-        assert!(!view.env_fill("BERTH_CORES", ""), "nobody made room");
+        assert!(!view.fill("BERTH_CORES", ""), "nobody made room");
         assert_eq!(fakes::LIVE_BLOCKS.get(), before);
         bytes.free_env("env");
     }

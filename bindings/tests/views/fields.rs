@@ -95,14 +95,10 @@ fn step_answer(view: &StepRecord, accessor: &str) -> Value {
     let ids = view.child_ids().unwrap();
     match accessor {
         "node_tasks" => view.node_tasks().into(),
-        "ntasks" => view.ntasks().into(),
         "nodeid" => view.nodeid().into(),
-        "cpus" => view.cpus().into(),
         "cpu_bind_type" => view.cpu_bind_type().into(),
         "mem_bind_type" => view.mem_bind_type().into(),
         "uid" => view.uid().into(),
-        "gid" => view.gid().into(),
-        "flags" => view.flags().into(),
         "node_name" => view.node_name().into(),
         "cpu_bind" => view.cpu_bind(LIMIT).unwrap().into(),
         "mem_bind" => view.mem_bind(LIMIT).unwrap().into(),
@@ -113,7 +109,6 @@ fn step_answer(view: &StepRecord, accessor: &str) -> Value {
         "task_pid" => ids.task_pid.into(),
         "step_id" => step_id(view.step_id()),
         "is_batch" => view.is_batch().into(),
-        "has_request" => view.launch_request().is_some().into(),
         other => panic!("step.{other}: no such answer"),
     }
 }
@@ -122,12 +117,8 @@ fn slurm_conf_answer(conf: &SlurmConf, accessor: &str) -> Value {
     match accessor {
         "task_plugin_param" => conf.task_plugin_param().into(),
         "select_type_param" => conf.select_type_param().into(),
-        "debug_flags" => conf.debug_flags().into(),
         "task_plugin" => conf.task_plugin().into(),
-        "plugindir" => conf.plugindir().into(),
         "plugstack" => conf.plugstack().into(),
-        "slurmd_spooldir" => conf.slurmd_spooldir().into(),
-        "cluster_name" => conf.cluster_name().into(),
         other => panic!("slurm_conf.{other}: no such answer"),
     }
 }

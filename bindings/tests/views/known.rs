@@ -89,14 +89,12 @@ pub fn launch_answer(request: &LaunchRequest, node_id: u32, accessor: &str) -> V
         ("nnodes", _) => request.nnodes().into(),
         ("ntasks", _) => request.ntasks().into(),
         ("tasks_here", _) => request.tasks_here(node_id).into(),
-        ("global_task_ids", _) => request.global_task_ids(node_id).into(),
         ("cpus_per_task", _) => request.cpus_per_task().into(),
         ("threads_per_core", _) => request.threads_per_core().into(),
         ("ntasks_per_core", _) => request.ntasks_per_core().into(),
         ("ntasks_per_socket", _) => request.ntasks_per_socket().into(),
         ("task_dist", _) => request.task_dist().into(),
         ("overcommit", _) => request.overcommit().into(),
-        ("no_alloc", _) => request.no_alloc().into(),
         ("external_launcher", _) => request.external_launcher().into(),
         ("job_core_spec", _) => request
             .job_core_spec()
@@ -107,13 +105,12 @@ pub fn launch_answer(request: &LaunchRequest, node_id: u32, accessor: &str) -> V
         ("mem_bind_type", _) => request.mem_bind_type().into(),
         ("mem_bind", _) => request.mem_bind(1 << 20).unwrap().into(),
         ("node_cpus", _) => request.node_cpus().into(),
-        ("complete_nodelist", _) => request.complete_nodelist().into(),
         ("flags", _) => request.flags().into(),
         ("accel_bind_type", _) => request.accel_bind_type().into(),
         ("tres_bind", _) => request.tres_bind(1 << 20).unwrap().into(),
         ("options", plugin) => request.options(plugin, 64).unwrap().len().into(),
         ("lacks_cred", _) => matches!(request.cred().err(), Some(Error::Absent { .. })).into(),
-        ("env_get", name) => request.env_get(name, 1 << 20).into(),
+        ("env_get", name) => request.env().get(name, 1 << 20).into(),
         other => panic!("launch.{other:?}: no such answer"),
     }
 }
@@ -144,18 +141,14 @@ pub fn conf_answer(conf: &SlurmdConf, accessor: &str) -> Value {
     match accessor {
         "node_name" => conf.node_name().into(),
         "hostname" => conf.hostname().into(),
-        "spooldir" => conf.spooldir().into(),
         "cpus" => conf.cpus().into(),
-        "boards" => conf.boards().into(),
         "sockets" => conf.sockets().into(),
         "cores" => conf.cores().into(),
         "threads" => conf.threads().into(),
-        "actual_cpus" => conf.actual_cpus().into(),
         "actual_sockets" => conf.actual_sockets().into(),
         "actual_cores" => conf.actual_cores().into(),
         "actual_threads" => conf.actual_threads().into(),
         "block_map" => conf.block_map().into(),
-        "block_map_inv" => conf.block_map_inv().into(),
         other => panic!("conf.{other}: no such answer"),
     }
 }

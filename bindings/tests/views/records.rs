@@ -4,7 +4,7 @@ use crate::common::{Bytes, STEP, Variant, fakes, set, slurm_conf, step, variants
 use slurm_sys::{Counting, Line, StepKind, TaskInfo};
 
 #[test]
-fn a_step_tells_its_kind_its_request_and_its_environment() {
+fn a_step_tells_its_kind_and_its_environment() {
     for variant in variants() {
         let mut bytes = Bytes::new(&variant, STEP);
         let mut kind = |constant: &str| {
@@ -16,16 +16,11 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
         assert_eq!(kind("SLURM_EXTERN_CONT"), (StepKind::Extern, false));
         let interactive = (StepKind::Interactive, false);
         assert_eq!(kind("SLURM_INTERACTIVE_STEP"), interactive);
-        let mut request = Bytes::new(&variant, "launch_tasks_request_msg_t");
-        request.put("ntasks", 77);
-        bytes
-            .put_pointer("msg", request.base())
-            .put_pointer("env", fakes::new_env(&["A=1", "B=2"]));
+        bytes.put_pointer("env", fakes::new_env(&["A=1", "B=2"]));
         let mut view = step(&mut bytes, &variant);
         view.set_cpu_bind_type(0x2102);
-        view.env_change(&set(&[("B", "3"), ("C", "4")])).unwrap();
-        assert_eq!(view.launch_request().unwrap().ntasks(), 77);
-        let values = ["A", "B", "C", "D"].map(|name| view.env_get(name, 64).unwrap_or_default());
+        view.env().change(&set(&[("B", "3"), ("C", "4")])).unwrap();
+        let values = ["A", "B", "C", "D"].map(|name| view.env().get(name, 64).unwrap_or_default());
         assert_eq!(values, ["1", "3", "4", ""]);
         assert_eq!(bytes.get("cpu_bind_type"), 0x2102);
         bytes.free_env("env");

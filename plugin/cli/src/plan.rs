@@ -73,10 +73,7 @@ fn print(of: Answered<'_>) -> Result<(), Failure> {
     let args = of.args;
     let format = args.format.unwrap_or(Format::Table);
     let is_text = matches!(format, Format::Table | Format::Tree | Format::Brackets);
-    let mut out: Box<dyn Write> = match is_text {
-        true => Box::new(say::text_output()),
-        false => Box::new(say::output()),
-    };
+    let mut out = say::output_for(is_text);
     let screen = say::screen(args.width, args.color);
     if let Some(note) = plan::show(of, screen, &mut out)? {
         say::note(note);

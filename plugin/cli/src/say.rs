@@ -27,6 +27,14 @@ pub(crate) fn text_output() -> Readable<BufWriter<StdoutLock<'static>>> {
     Readable(output())
 }
 
+/// The output for answers in a format: one that people read, or one that programs do.
+pub(crate) fn output_for(is_text: bool) -> Box<dyn Write> {
+    match is_text {
+        true => Box::new(text_output()),
+        false => Box::new(output()),
+    }
+}
+
 /// The output for people where an answer repeats text from somebody's file: control characters are left out.
 pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static>>>> {
     Harmless(text_output())

@@ -10,14 +10,12 @@ use berth_answer::picture::svg::{self, Caption};
 use berth_answer::picture::{self as pictures, Picture};
 use berth_answer::topo::{Apart, DeviceRow, Document, Kind, Known};
 use berth_discover::Discovered;
+use berth_host::online::listed;
 use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, SocketKind};
 use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
 use crate::{Failure, discover, say, world};
-
-/// Where the kernel lists CPUs.
-const KERNEL: &str = "/sys/devices/system/cpu";
 
 /// Runs the subcommand.
 ///
@@ -39,10 +37,8 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     let offline = &apart.offline;
     let kind = args.socket;
     let machine = &found.machine;
-    let mut out: Box<dyn Write> = match args.format {
-        TopoFormat::Table | TopoFormat::Tree => Box::new(say::text_output()),
-        _ => Box::new(say::output()),
-    };
+    let is_text = matches!(args.format, TopoFormat::Table | TopoFormat::Tree);
+    let mut out = say::output_for(is_text);
     match args.format {
         TopoFormat::Table => write_table(&mut out, &found, kind, &apart)?,
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
@@ -70,15 +66,9 @@ fn apart_here() -> Apart {
     let node = world::node();
     let rules = node.as_ref().and_then(|node| node.rules.as_ref());
     Apart {
-        offline: list("offline"),
+        offline: listed("offline"),
         reserved: rules.map(SiteRules::reserved).unwrap_or_default(),
     }
-}
-
-/// A list of the kernel's; empty where it has none.
-fn list(name: &str) -> CpuSet {
-    let text = std::fs::read_to_string(format!("{KERNEL}/{name}")).unwrap_or_default();
-    CpuSet::from_list(text.trim()).unwrap_or_default()
 }
 
 /// Its numbers.

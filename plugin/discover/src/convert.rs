@@ -19,23 +19,6 @@ use hwlocality::object::{TopologyObject, TopologyObjectID};
 
 use crate::error::DiscoverError;
 
-/// How many sockets slurmd counts under each of its settings. Objects without
-/// cores do not count; if none has cores, all count; if the kind is absent, there is
-/// one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SocketInfo {
-    /// Packages that hold cores.
-    pub packages: usize,
-    /// L3 caches that hold cores (`l3cache_as_socket`).
-    pub l3_caches: usize,
-    /// Objects that hold cores, of the kind that is the first NUMA node's parent
-    /// (`numa_node_as_socket`): several NUMA nodes may share one.
-    pub numa_parents: usize,
-    /// hwloc's name of that kind (`Package`, `Group`, `L3Cache`, …). slurmd finds no
-    /// cores in a `MemCache` and numbers CPUs by their OS numbers.
-    pub numa_parent_kind: Option<String>,
-}
-
 /// The parts that slurmd's own filters leave.
 pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
     let numa_nodes = numa_nodes(topology)?;
@@ -115,35 +98,6 @@ fn bounded(number: Option<usize>, kind: &'static str) -> Result<u32, DiscoverErr
             kind,
             found: number.map_or("nothing".into(), |number| number.to_string()),
         })
-}
-
-/// The number of sockets that slurmd would count (`xcpuinfo_hwloc_topo_get`).
-pub(crate) fn socket_info(topology: &Topology) -> SocketInfo {
-    let parent = topology
-        .objects_with_type(ObjectType::NUMANode)
-        .next()
-        .and_then(TopologyObject::parent)
-        .map(TopologyObject::object_type);
-    SocketInfo {
-        packages: sockets_of(topology, ObjectType::Package),
-        l3_caches: sockets_of(topology, ObjectType::L3Cache),
-        numa_parents: parent.map_or(1, |kind| sockets_of(topology, kind)),
-        numa_parent_kind: parent.map(|kind| format!("{kind:?}")),
-    }
-}
-
-/// Objects of a kind that have a core below them. A memory-side cache never has:
-/// it hangs beside the cores, not above them.
-fn sockets_of(topology: &Topology, kind: ObjectType) -> usize {
-    let mut above_cores: Vec<TopologyObjectID> = topology
-        .objects_with_type(ObjectType::Core)
-        .filter_map(|core| ancestor(core, kind))
-        .collect();
-    above_cores.dedup();
-    match above_cores.len() {
-        0 => topology.objects_with_type(kind).len().max(1),
-        count => count,
-    }
 }
 
 /// The distances of the nodes, in their order; without any the list is empty.

@@ -18,10 +18,8 @@ mod load;
 mod source;
 mod topologies;
 
-use std::fs::File;
-use std::io::Read;
-
 use berth_host::cgroup::held_by_others;
+use berth_host::online::listed;
 use berth_placement::topology::presets::Preset;
 use berth_placement::{CpuSet, Device, Machine, MachineError};
 
@@ -29,7 +27,6 @@ use crate::environment::Live;
 use crate::load::{Input, Objects};
 use crate::topologies::Topologies;
 
-pub use convert::SocketInfo;
 pub use error::DiscoverError;
 pub use source::Source;
 
@@ -43,8 +40,6 @@ pub struct Discovered {
     pub this_system: bool,
     /// The source in words: `this host`, `HWLOC_SYNTHETIC=…`, `file …`, `synthetic "…"`.
     pub source: String,
-    /// How many sockets slurmd would count, by its setting.
-    pub sockets: SocketInfo,
     /// Whether [`probe_devices`] has yet to probe its devices. The devices of a file are in
     /// the file.
     pub unprobed: bool,
@@ -112,17 +107,7 @@ pub fn probe_devices(source: &Source, vendors: bool) -> Result<Vec<Device>, Disc
 /// A machine that is known without hwloc.
 fn known(preset: &Preset) -> Result<Discovered, DiscoverError> {
     let machine = preset.machine().ok_or(MachineError::NoCpu)?;
-    let kind = match preset.numa_count() == preset.size()[0] {
-        true => "Package",
-        false => "Group",
-    };
     Ok(Discovered {
-        sockets: SocketInfo {
-            packages: preset.size()[0] as usize,
-            l3_caches: preset.cache_count() as usize,
-            numa_parents: preset.numa_count() as usize,
-            numa_parent_kind: Some(kind.into()),
-        },
         machine,
         this_system: false,
         source: format!("known machine {}: {}", preset.name, preset.words),
@@ -175,32 +160,14 @@ fn finish(
         machine,
         this_system,
         source,
-        sockets: convert::socket_info(&topologies.slurmds),
         unprobed: matches!(input, Input::Host),
         notes,
     })
 }
 
 /// `isolcpus=` and `nohz_full=`, as the kernel shows them.
-const ISOLATED_LISTS: [&str; 2] = [
-    "/sys/devices/system/cpu/isolated",
-    "/sys/devices/system/cpu/nohz_full",
-];
-
-/// The CPUs of both lists.
 fn isolated_cpus() -> CpuSet {
-    let mut cpus = CpuSet::new();
-    for list in ISOLATED_LISTS {
-        cpus.insert_all(&read_list(list).unwrap_or_default());
-    }
+    let mut cpus = listed("isolated");
+    cpus.insert_all(&listed("nohz_full"));
     cpus
-}
-
-/// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
-fn read_list(path: &str) -> Option<CpuSet> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    // The kernel fills a page at most.
-    file.take(1 << 16).read_to_end(&mut text).ok()?;
-    CpuSet::from_list(std::str::from_utf8(&text).ok()?.trim()).ok()
 }

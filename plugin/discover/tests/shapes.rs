@@ -66,7 +66,7 @@ fn radii(machine: Machine) -> String {
 
 /// A part of what is found.
 fn part(found: Discovered, name: &str) -> String {
-    let (machine, sockets) = (&found.machine, &found.sockets);
+    let machine = &found.machine;
     match name {
         "letters" => machine.topology_string(SocketKind::Package),
         "cores" => cores(machine),
@@ -82,13 +82,6 @@ fn part(found: Discovered, name: &str) -> String {
             joined(rows.map(|row| joined(row, ",")), " ")
         }
         "radii" => radii(found.machine),
-        "sockets" => format!(
-            "{} packages, {} NUMA parents ({}), {} L3 caches",
-            sockets.packages,
-            sockets.numa_parents,
-            sockets.numa_parent_kind.as_deref().unwrap_or("none"),
-            sockets.l3_caches
-        ),
         "kinds" => {
             let kind = |kind: &berth_placement::CoreKind| {
                 let (rank, name) = (kind.rank.unwrap(), kind.info("CoreType").unwrap());

@@ -78,12 +78,6 @@ impl MachineFile {
         Ok(())
     }
 
-    /// Whether the machine is still the one we run on, as [`Self::check_current`] finds it.
-    #[must_use]
-    pub fn is_current(&self, now: &Proof) -> bool {
-        self.check_current(now).is_ok()
-    }
-
     /// The file's text, for printing.
     ///
     /// # Errors

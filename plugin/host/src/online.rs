@@ -11,8 +11,9 @@ use berth_placement::{CpuSet, Machine};
 
 use crate::kernel_text;
 
+/// Where the kernel lists CPUs.
+const LISTS: &str = "/sys/devices/system/cpu";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// sysfs never writes more than one page.
@@ -110,9 +111,14 @@ pub fn online_part(machine: &Machine, online: &str) -> Option<Machine> {
 /// the kernel does not give it.
 #[must_use]
 pub fn possible_cpus() -> Option<u32> {
-    let text = kernel_text::read(POSSIBLE).ok()?;
-    let highest = CpuSet::from_list(&text).ok()?.highest()?;
-    Some(highest.0 + 1)
+    Some(listed("possible").highest()?.0 + 1)
+}
+
+/// The CPUs of a list of the kernel's, such as `isolated`; none where the kernel has no such list, or `(null)` in it.
+#[must_use]
+pub fn listed(name: &str) -> CpuSet {
+    let text = kernel_text::read(format!("{LISTS}/{name}")).unwrap_or_default();
+    CpuSet::from_list(text.trim()).unwrap_or_default()
 }
 
 /// The kernel's name for this boot: 36 characters, another one after each boot.

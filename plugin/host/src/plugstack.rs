@@ -11,7 +11,7 @@ use crate::script_file;
 
 /// The object's name.
 pub const NAME: &str = "task_berth";
-/// More than any configuration has; the rest is not read.
+/// More bytes than any configuration has.
 const MOST: u64 = 16 << 20;
 /// Files that one plugstack.conf includes.
 const MOST_FILES: usize = 64;
@@ -97,8 +97,7 @@ fn is_like(name: &str, pattern: &str) -> bool {
 /// The text of a configuration file; `None` where it cannot be read, or is no regular file.
 #[must_use]
 pub fn read(path: &Path) -> Option<String> {
-    let bytes = script_file::head(path, MOST).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    script_file::text(path, MOST).ok()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Batch scripts that a line names: bounded, and only if they are regular files.
+//! Batch scripts that a line names, and configuration files: bounded, and only if they are regular files.
 //! In: a path as the user typed it. Out: the text, or why it was not read.
 
 use std::fs::{File, Metadata, OpenOptions};
@@ -9,16 +9,25 @@ use std::path::Path;
 /// The most bytes of a script; sbatch takes 4 MiB where a site sets nothing else.
 pub const MOST: u64 = 4 << 20;
 
+/// A regular file's whole content.
+///
+/// # Errors
+/// Why it was not read: also if it has more than `most` bytes.
+pub fn content(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let bytes = head(path, most + 1)?;
+    match bytes.len() as u64 > most {
+        true => Err(format!("it has more than {most} bytes")),
+        false => Ok(bytes),
+    }
+}
+
 /// A regular file's whole text.
 ///
 /// # Errors
-/// Why it was not read: also if it has more than [`MOST`] bytes.
-pub fn content(path: &Path) -> Result<Vec<u8>, String> {
-    let bytes = head(path, MOST + 1)?;
-    match bytes.len() as u64 > MOST {
-        true => Err(format!("it has more than {MOST} bytes")),
-        false => Ok(bytes),
-    }
+/// As [`content`].
+pub fn text(path: &Path, most: u64) -> Result<String, String> {
+    let bytes = content(path, most)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The first bytes of a regular file, at most so many. A pipe is not waited for, and not even
@@ -68,9 +77,12 @@ mod tests {
         let path = folder.path().join("script");
         std::fs::write(&path, "#!/bin/sh\nhostname\n").unwrap();
         assert_eq!(head(&path, 4), Ok(b"#!/b".to_vec()));
-        assert_eq!(content(&path), Ok(b"#!/bin/sh\nhostname\n".to_vec()));
+        assert_eq!(content(&path, MOST), Ok(b"#!/bin/sh\nhostname\n".to_vec()));
         std::fs::write(&path, vec![b'#'; MOST as usize + 1]).unwrap();
-        assert_eq!(content(&path), Err("it has more than 4194304 bytes".into()));
+        assert_eq!(
+            content(&path, MOST),
+            Err("it has more than 4194304 bytes".into())
+        );
 
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -278,7 +278,7 @@ fn absent_and_huge_files_are_told_apart() {
 #[test]
 fn the_proof_ends_with_the_boot_and_with_the_cpus() {
     let current = file(machine(1, 1, 1));
-    assert!(current.is_current(&proof()));
+    assert_eq!(current.check_current(&proof()), Ok(()));
     let rebooted = Proof {
         boot_id: "another".into(),
         ..proof()
@@ -294,8 +294,11 @@ fn the_proof_ends_with_the_boot_and_with_the_cpus() {
         this_system: false,
         ..current
     };
-    assert!(synthetic.is_current(&fewer), "its CPUs are not this host's");
-    assert!(!synthetic.is_current(&rebooted));
+    assert!(
+        synthetic.check_current(&fewer).is_ok(),
+        "its CPUs are not this host's"
+    );
+    assert!(synthetic.check_current(&rebooted).is_err());
 }
 
 #[test]

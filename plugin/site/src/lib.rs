@@ -18,6 +18,7 @@ pub mod cpusets;
 #[cfg(test)]
 #[path = "../../discover/tests/common/facts.rs"]
 mod facts_text;
+mod lines;
 pub mod pools;
 pub mod read_settings;
 #[cfg(test)]

@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use berth_placement::request::fixes::Fix;
-use berth_placement::{
-    CpuId, CpuSet, Fixes, Level, Machine, Node, Rules, Shape, SiteConfine, SocketKind,
-};
+use berth_placement::{CpuSet, Fixes, Level, Machine, Node, Rules, Shape, SiteConfine, SocketKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,27 +60,14 @@ pub struct SiteRules {
     /// `confine=`; empty for off.
     pub confine: String,
     /// slurmd's count of the host.
-    pub shape: Counted,
-}
-
-/// slurmd's [`Shape`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs, reason = "they are Shape's fields")]
-pub struct Counted {
-    pub sockets: u32,
-    pub cores: u32,
-    pub threads: u32,
-    pub stride: u32,
-    pub cpus_are_cores: bool,
-    pub map: Vec<u32>,
+    pub shape: Shape,
 }
 
 impl SiteRules {
     /// The rules of a node; the caller adds slurmd's own defaults.
     #[must_use]
     pub fn of(node: &Node) -> Self {
-        let (rules, shape) = (node.rules(), node.shape());
+        let rules = node.rules();
         let fixes = Fix::table().filter(|(fix, ..)| rules.fixes.has(*fix));
         Self {
             version: VERSION,
@@ -94,14 +79,7 @@ impl SiteRules {
             refuse_failed_binding: rules.refuse_failed_binding,
             cpuset_first_fit: rules.cpuset_first_fit,
             cpuset_fail: rules.cpuset_fail.to_string(),
-            shape: Counted {
-                sockets: shape.sockets,
-                cores: shape.cores,
-                threads: shape.threads,
-                stride: shape.stride,
-                cpus_are_cores: shape.cpus_are_cores,
-                map: shape.map.iter().map(|cpu| cpu.0).collect(),
-            },
+            shape: node.shape().clone(),
             ..Self::default()
         }
     }
@@ -165,23 +143,10 @@ impl SiteRules {
     /// slurmd's count of the host, if it announced one.
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
-        let counted = &self.shape;
-        let has_all = [
-            counted.sockets,
-            counted.cores,
-            counted.threads,
-            counted.stride,
-        ]
-        .into_iter()
-        .all(|count| count > 0);
-        (has_all && !counted.map.is_empty()).then(|| Shape {
-            sockets: counted.sockets,
-            cores: counted.cores,
-            threads: counted.threads,
-            stride: counted.stride,
-            cpus_are_cores: counted.cpus_are_cores,
-            map: counted.map.iter().copied().map(CpuId).collect(),
-        })
+        let shape = &self.shape;
+        let counts = [shape.sockets, shape.cores, shape.threads, shape.stride];
+        let has_all = !shape.map.is_empty() && counts.iter().all(|count| *count > 0);
+        has_all.then(|| shape.clone())
     }
 
     /// The host as slurmd counts it, if it announced that.

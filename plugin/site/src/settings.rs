@@ -216,41 +216,38 @@ impl Settings {
     #[must_use]
     pub fn in_force(&self, key: &str) -> String {
         let word = |is_on: bool| if is_on { "on" } else { "off" };
+        let path = |path: &Option<PathBuf>| {
+            let shown = path.as_ref().map(|path| path.display().to_string());
+            shown.unwrap_or_default()
+        };
         let value = match key {
             "compat" | "fixes" => return compat(self.fixes),
             "shadow" => word(self.shadow).into(),
             "binding" => word(self.binding).into(),
-            "binding_default" => match &self.binding_default {
-                Some(binding) => binding.to_string(),
-                None => return "no binding_default".into(),
-            },
+            "binding_default" => {
+                let binding = self.binding_default.as_ref();
+                binding.map(ToString::to_string).unwrap_or_default()
+            }
             "binding_fail" if self.refuse_failed_binding => "refuse".into(),
             "binding_fail" => "unbound".into(),
             "notes" => format!("{:?}", self.notes).to_lowercase(),
-            "command" => match &self.command {
-                Some(path) => path.display().to_string(),
-                None => return "no command".into(),
-            },
-            "cpusets" => match &self.cpusets {
-                Some(path) => path.display().to_string(),
-                None => return "no cpusets".into(),
-            },
+            "command" => path(&self.command),
+            "cpusets" => path(&self.cpusets),
             "cpuset_best" => word(self.cpuset_best).into(),
             "cpuset_fail" => self.cpuset_fail.to_string(),
             "state_dir" => self.state_dir.display().to_string(),
             "strict" => word(self.strict).into(),
-            "reserved" if self.reserved.is_empty() => return "no reserved".into(),
             "reserved" => self.reserved.to_string(),
             "confine" => self.confine.to_string(),
             "quarantine" => self.quarantine.word().into(),
-            "pools" => match &self.pools {
-                Some(path) => path.display().to_string(),
-                None => return "no pools".into(),
-            },
+            "pools" => path(&self.pools),
             "pool_reserve" => self.pool_reserve.to_string(),
             _ => word(self.counters).into(),
         };
-        format!("{key}={value}")
+        match value.is_empty() {
+            true => format!("no {key}"),
+            false => format!("{key}={value}"),
+        }
     }
 }
 

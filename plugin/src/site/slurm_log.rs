@@ -35,8 +35,7 @@ fn level(metadata: &Metadata<'_>) -> Level {
         log::Level::Warn => Level::Info,
         log::Level::Info if metadata.target() == VERBOSE => Level::Verbose,
         log::Level::Info => Level::Info,
-        log::Level::Debug => Level::Debug,
-        log::Level::Trace => Level::Debug2,
+        log::Level::Debug | log::Level::Trace => Level::Debug,
     }
 }
 

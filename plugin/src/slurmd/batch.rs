@@ -56,7 +56,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
                 ..Handover::default()
             };
             // Too many variables take no mark; slurmstepd counts them too.
-            if batch.env_is_within_bounds().is_ok()
+            if batch.env().is_within_bounds().is_ok()
                 && let Err(NotPlanned::FallBack(why) | NotPlanned::Refused(_, why)) =
                     write_handover(slurm, &mut batch, &refused)
             {
@@ -73,7 +73,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), NotPlanned> {
         metrics::switched_off(1);
         return Ok(());
     };
-    let is_read = batch.env_is_within_bounds();
+    let is_read = batch.env().is_within_bounds();
     is_read.map_err(NotPlanned::refused)?;
     let mut ask = request(batch, &settings, &node_name)?;
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
@@ -190,7 +190,7 @@ fn option<T: FromStr<Err: Display>>(
 
 /// An option's text. One byte more than it may have is read, so its reader reports that it is too long.
 fn text(batch: &BatchRequest<'_>, own: Own, most: usize) -> Option<String> {
-    own_options::of_batch(own, |name| batch.env_beginning(name, most + 1))
+    own_options::of_batch(own, |name| batch.env().beginning(name, most + 1))
 }
 
 /// The pool of the script's job.
@@ -235,5 +235,6 @@ fn write_handover(
     };
     let sealed = key::sealed(handover, &identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    Ok(batch.env_change(&names::instead_of_outer(set.as_slice()))?)
+    let change = names::instead_of_outer(set.as_slice());
+    Ok(batch.env().change(&change)?)
 }

@@ -66,13 +66,13 @@ pub(crate) fn of_batch(
     node_name: &str,
 ) -> Result<(Option<CpusetOfStep>, Option<String>), String> {
     let text = own_options::of_batch(Own::Cpuset, |name| {
-        batch.env_beginning(name, CPUSET_BYTES + 1)
+        batch.env().beginning(name, CPUSET_BYTES + 1)
     });
     if !settings.binding {
         return Ok((None, text.as_deref().map(off_note)));
     }
     let size =
-        own_options::cpuset_size_of_batch(|name| batch.env_beginning(name, cpuset_size::MOST));
+        own_options::cpuset_size_of_batch(|name| batch.env().beginning(name, cpuset_size::MOST));
     let words = words(text.as_deref())?;
     if words.is_none() && !may_have_default() {
         return Ok((None, None));

@@ -99,7 +99,7 @@ fn fall_back(launch: &mut LaunchRequest<'_>) {
     let cleared = launch
         .set_cpu_bind(0, None)
         .and_then(|()| launch.set_mem_bind(0, None))
-        .and_then(|()| launch.env_change(&names::instead_of_outer(&[])));
+        .and_then(|()| launch.env().change(&names::instead_of_outer(&[])));
     if let Err(why) = cleared {
         log::error!("{}: {why}", name(launch.step_id()));
     }
@@ -291,7 +291,8 @@ fn write_handover(
 ) -> Result<(), NotPlanned> {
     let sealed = key::sealed(handover, identity)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    launch.env_change(&names::instead_of_outer(set.as_slice()))?;
+    let change = names::instead_of_outer(set.as_slice());
+    launch.env().change(&change)?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
             "{} request={:?} rule={} masks={}",

@@ -87,7 +87,7 @@ pub(super) fn read(
 /// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.
 fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
     near.is_some_and(|near| {
-        let mark = launch.env_get(Own::Near.mark, NEAR_BYTES);
+        let mark = launch.env().get(Own::Near.mark, NEAR_BYTES);
         mark.is_some_and(|mark| mark.parse().as_ref() == Ok(near))
     })
 }
@@ -95,7 +95,7 @@ fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
 /// The step's options of berth; none where this process cannot read Slurm's lists. More options, or more variables, than
 /// anybody has are not read, and what stands there is unknown.
 fn options(launch: &LaunchRequest<'_>) -> Result<Vec<SpankOption>, String> {
-    let is_read = launch.env_is_within_bounds();
+    let is_read = launch.env().is_within_bounds();
     is_read.map_err(|why| why.to_string())?;
     match launch.options(NAME, Own::longest()) {
         Err(why @ Error::TooMany { .. }) => Err(why.to_string()),

@@ -10,7 +10,7 @@ const MARK_BYTES: usize = 16;
 /// Removes a list that came back from the request, and returns whether there was one.
 pub(crate) fn forget(request: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>) -> bool {
     let mode = request.cpu_bind.mode.as_ref();
-    let is_outer = |mode| inherited::is_outer_list(mode, |name| launch.env_get(name, MARK_BYTES));
+    let is_outer = |mode| inherited::is_outer_list(mode, |name| launch.env().get(name, MARK_BYTES));
     let came_back = fixes.has(Fix::InheritedMask) && mode.is_some_and(is_outer);
     if came_back {
         request.cpu_bind.mode = None;

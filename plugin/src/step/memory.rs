@@ -30,7 +30,7 @@ pub(crate) fn requested(
         false => None,
     };
     let mut bind = mem_bind(bits, text.as_deref(), layout)?;
-    let outer = |policy| inherited::outer_memory(policy, |name| launch.env_get(name, LIST_BYTES));
+    let outer = |policy| inherited::outer_memory(policy, |name| launch.env().get(name, LIST_BYTES));
     if let Some(outer) = bind.policy.as_ref().and_then(outer) {
         bind.policy = Some(outer);
     }

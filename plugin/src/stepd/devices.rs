@@ -26,8 +26,8 @@ impl Devices {
     pub(crate) fn of(record: &StepRecord<'_>, handover: &mut Handover) -> Self {
         // A value that is too long to be read is still one.
         let given = |name: &str| {
-            let value = || record.env_get(name, LIST_BYTES);
-            record.env_has(name).then(|| value().unwrap_or_default())
+            let value = || record.env().get(name, LIST_BYTES);
+            record.env().has(name).then(|| value().unwrap_or_default())
         };
         let tasks = record.node_tasks();
         let order = handover.devices.as_ref();

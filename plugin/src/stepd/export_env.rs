@@ -66,7 +66,7 @@ pub(crate) fn export(
         reserve: &reserve,
         ..names::instead(&set)
     };
-    if let Err(why) = record.env_change(&change) {
+    if let Err(why) = record.env().change(&change) {
         log::error!("the variables about this step are not in the tasks' environment: {why}");
     }
 }
@@ -129,13 +129,13 @@ fn entries(
     }
     let variables = match &handover.served {
         Some(Served { binding, chosen }) => {
-            BindingEnv::new(binding, chosen, |name| record.env_has(name))
+            BindingEnv::new(binding, chosen, |name| record.env().has(name))
         }
         None => BindingEnv::nothing(),
     };
     let number = number(handover);
     // A script's steps inherit its variables, and each of their tasks has fewer CPUs.
-    let is_set = record.is_batch() || record.env_has("OMP_NUM_THREADS");
+    let is_set = record.is_batch() || record.env().has("OMP_NUM_THREADS");
     let mut known = HashMap::new();
     let mut places = devices.places();
     let of_task = |id: usize| {

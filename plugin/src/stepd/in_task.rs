@@ -37,11 +37,11 @@ unsafe fn fill_entries(raw: *mut c_void) {
     };
     // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
     let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
-    let Some(mut record) = record else { return };
+    let Some(record) = record else { return };
     let Some(ids) = record.child_ids() else {
         return;
     };
     prepared.fill(ids.localid as usize, |name, value| {
-        record.env_fill(name, value)
+        record.env().fill(name, value)
     });
 }

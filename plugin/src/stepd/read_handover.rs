@@ -224,7 +224,7 @@ fn is_as_affinity() -> bool {
 /// The administrator's file exists: nothing is applied, and a note goes to a user who requested a
 /// binding.
 fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<RunningStep> {
-    if let Err(why) = record.env_change(&names::instead(&[])) {
+    if let Err(why) = record.env().change(&names::instead(&[])) {
         log::error!("{why}");
     }
     let is_regular = record.step_id().kind == StepKind::Regular;
@@ -244,7 +244,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Runnin
 
 /// slurmd's handover, if slurmd has marked it for this very step.
 fn sealed_handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
-    let text = record.env_get(names::HANDOVER, seal::MOST);
+    let text = record.env().get(names::HANDOVER, seal::MOST);
     let text = text.ok_or("there is no handover")?;
     let identity = StepIdentity {
         node_name,
@@ -261,7 +261,7 @@ fn sealed_handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover,
 /// The refusal of a step with more variables than slurmd reads. slurmd refuses such steps itself, but it has no other
 /// place for the refusal of a script than the variables.
 fn crowded(record: &StepRecord<'_>) -> Option<Handover> {
-    let why = record.env_is_within_bounds().err()?;
+    let why = record.env().is_within_bounds().err()?;
     Some(Handover {
         outcome: Outcome::Refused,
         note: why.to_string(),

@@ -73,7 +73,7 @@ const LONGEST_SWITCH: usize = 16;
 
 /// The switch in a step's environment.
 pub(crate) fn switch(record: &StepRecord<'_>) -> Option<String> {
-    record.env_get(names::NOTES, LONGEST_SWITCH)
+    record.env().get(names::NOTES, LONGEST_SWITCH)
 }
 
 /// Whether this value of the switch silences the notes.

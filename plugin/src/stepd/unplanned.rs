@@ -44,7 +44,8 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 /// `--cpu-bind` as srun had it, because a slurmd may have changed the record's.
 pub(crate) fn note(slurm: Abi, record: &StepRecord<'_>) -> String {
     let cpu_bind = record
-        .env_get(CPU_BIND_TYPE, WORD_BYTES)
+        .env()
+        .get(CPU_BIND_TYPE, WORD_BYTES)
         .unwrap_or_default();
     let binds = BINDS.iter().any(|word| cpu_bind.contains(word));
     let ours = Ours::read(&STATE.options()).unwrap_or_default().typed();

@@ -125,15 +125,8 @@ fn slurm_conf_path() -> Option<PathBuf> {
 
 fn read_slurm_conf(path: &Path) -> Option<Config> {
     let folder = path.parent()?;
-    let read = |path: &Path| {
-        let bytes = script_file::head(path, MOST + 1)?;
-        match bytes.len() as u64 > MOST {
-            true => Err(format!("more than {MOST} bytes")),
-            false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        }
-    };
-    let text = read(path).ok()?;
-    let mut included = |name: &str| read(&folder.join(name));
+    let text = script_file::text(path, MOST).ok()?;
+    let mut included = |name: &str| script_file::text(&folder.join(name), MOST);
     Config::read(&path.to_string_lossy(), &text, &mut included).ok()
 }
 

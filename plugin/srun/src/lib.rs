@@ -12,7 +12,7 @@
 //! use berth_srun::{Release, line, options::Command, reading};
 //!
 //! let line = line::read(&["-n4", "--hint=nomultithread", "./app"], Command::Srun, None);
-//! let request = reading::read(line.settings(), Release::V22_05).unwrap();
+//! let request = reading::read(&line.options, Release::V22_05).unwrap();
 //! assert_eq!(request.tasks(), 4);
 //! assert_eq!(request.threads_per_core, Some(1));
 //! assert_eq!(line.program, ["./app"]);

@@ -54,6 +54,17 @@ impl LineOption {
         }
     }
 
+    /// Its value; empty where it has none.
+    #[must_use]
+    pub(crate) fn text(&self) -> &str {
+        self.value.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it stands on the line, and no variable gives it.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.variable.is_none()
+    }
+
     /// Whether a word may have been taken for its value, because the table does not have it.
     pub(crate) fn is_guessed(&self) -> bool {
         match self.trouble {
@@ -156,8 +167,8 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
         };
         let given = match long(self.table.0, self.table.1, name) {
             Lookup::Option(row) => LineOption {
-                alias: Some(row.typed()).filter(|typed| *typed != row.name()),
-                ..self.taking(row.takes(), row.name(), value)
+                alias: Some(row.typed).filter(|typed| *typed != row.name()),
+                ..self.taking(row.takes, row.name(), value)
             },
             Lookup::Ambiguous(names) => LineOption {
                 trouble: Some(Trouble::Ambiguous(names)),
@@ -217,12 +228,12 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             };
             let attached = Some(rest.as_str()).filter(|text| !text.is_empty());
             let attached = attached.map(String::from);
-            let given = match row.takes() {
+            let given = match row.takes {
                 Takes::Nothing => LineOption::typed(row.name(), None),
                 takes => self.taking(takes, row.name(), attached),
             };
             self.push(given, from);
-            if row.takes() != Takes::Nothing {
+            if row.takes != Takes::Nothing {
                 return;
             }
         }

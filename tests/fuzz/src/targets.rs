@@ -126,7 +126,7 @@ fn line(text: &str) -> Verdict {
         if found.own_words > words.len() {
             return Verdict::Wrong("it has more words than there are".into());
         }
-        if let Err(why) = berth_srun::reading::read(found.settings(), release) {
+        if let Err(why) = berth_srun::reading::read(&found.options, release) {
             return Verdict::Refused(why.to_string());
         }
     }

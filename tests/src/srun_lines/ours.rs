@@ -2,8 +2,8 @@
 
 use berth_placement::{CoreSpec, Distribution, Level, MemPolicy, Mode};
 use berth_srun::options::{Command, variables};
-use berth_srun::reading::{Setting, SrunRequest, read as asked};
-use berth_srun::{Release, line};
+use berth_srun::reading::{NodeRange, SrunRequest, read as asked};
+use berth_srun::{LineOption, Release, line};
 
 use super::Told;
 use super::file::Case;
@@ -20,10 +20,10 @@ pub(super) fn read(case: &Case, release: Release) -> Result<Told, String> {
         found.map(|(_, value)| value.as_str())
     };
     let from_env = variables(Command::Srun, release).filter_map(|(variable, name)| {
-        Some(Setting::new(name, Some(env(variable)?)).from_environment())
+        Some(LineOption::by_variable(variable, name, env(variable)?))
     });
-    let settings: Vec<_> = from_env.chain(line.settings()).collect();
-    asked(settings, release)
+    let from_env: Vec<_> = from_env.collect();
+    asked(from_env.iter().chain(&line.options), release)
         .map(|asked| told(&asked))
         .map_err(|why| why.to_string())
 }
@@ -54,7 +54,10 @@ fn told(asked: &SrunRequest) -> Told {
                 .map_or("-".into(), |one| distribution(&one)),
         ),
     ]);
-    if asked.tasks_follow_allocation() {
+    let fixed = |nodes: NodeRange| nodes.most == Some(nodes.least);
+    let nodes = asked.nodes.is_some_and(fixed) || asked.nodelist.is_some();
+    // The number of tasks then follows from what slurmctld gives (`_set_ntasks`).
+    if asked.ntasks.is_none() && (asked.cpus_per_task.is_some() || !nodes) {
         told.remove("tasks");
     }
     if let Some(list) = list(asked) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use berth_srun::Release;
-use berth_srun::options::{Command, Lookup, Row, Takes, long, of};
+use berth_srun::options::{Command, Lookup, Takes, long, of};
 
 use crate::Cluster;
 
@@ -34,7 +34,7 @@ pub fn table_differences(cluster: &Cluster, release: Release) -> Vec<String> {
         .iter()
         .flat_map(|release| commands.map(|(_, command)| (command, *release)))
         .flat_map(|(command, release)| of(command, Some(release)))
-        .map(Row::typed)
+        .map(|row| row.typed)
         .filter(|name| !OWN.contains(&name.strip_prefix("berth-").unwrap_or(name)))
         .collect();
     let mut wrong = Vec::new();
@@ -43,7 +43,7 @@ pub fn table_differences(cluster: &Cluster, release: Release) -> Vec<String> {
         for name in &names {
             // A name of another command or line may abbreviate one of this.
             let row = match long(command, Some(release), name) {
-                Lookup::Option(row) => Some(row.takes()),
+                Lookup::Option(row) => Some(row.takes),
                 Lookup::Ambiguous(_) | Lookup::Unknown => None,
             };
             let found = takes(&says, name);
@@ -54,9 +54,9 @@ pub fn table_differences(cluster: &Cluster, release: Release) -> Vec<String> {
             }
         }
         for letter in ('a'..='z').chain('A'..='Z') {
-            let row = of(command, Some(release)).find(|row| row.short() == Some(letter));
+            let row = of(command, Some(release)).find(|row| row.short == Some(letter));
             let short = format!("-{letter}");
-            let is_as_told = match row.map(Row::takes) {
+            let is_as_told = match row.map(|row| row.takes) {
                 Some(Takes::Value) => says(&[&short]).contains("requires an argument"),
                 // The letter itself is taken, and the next word refused.
                 Some(_) => {

@@ -35,9 +35,9 @@ fn own_argument(own: Own) -> Arg {
 
 /// An argument with its names and help.
 fn named(row: &'static Row) -> Arg {
-    let arg = Arg::new(row.typed()).long(row.typed());
-    let arg = arg.short(row.short()).aliases(row.alias());
-    let arg = taking(arg.help_heading("Request"), row.takes());
+    let arg = Arg::new(row.typed).long(row.typed);
+    let arg = arg.short(row.short).aliases(row.alias);
+    let arg = taking(arg.help_heading("Request"), row.takes);
     if row.summary.is_empty() {
         return arg.hide(true);
     }
@@ -115,12 +115,12 @@ impl Args for RequestOptions {
 impl FromArgMatches for RequestOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut slurms = Vec::new();
-        for row in rows().filter(|row| matches.contains_id(row.typed())) {
-            let places = matches.indices_of(row.typed()).into_iter().flatten();
-            let values = matches.get_many::<String>(row.typed());
+        for row in rows().filter(|row| matches.contains_id(row.typed)) {
+            let places = matches.indices_of(row.typed).into_iter().flatten();
+            let values = matches.get_many::<String>(row.typed);
             for (at, value) in places.zip(values.into_iter().flatten()) {
-                let value = Some(value.clone()).filter(|_| row.takes() != Takes::Nothing);
-                slurms.push((at, LineOption::typed(row.typed(), value)));
+                let value = Some(value.clone()).filter(|_| row.takes != Takes::Nothing);
+                slurms.push((at, LineOption::typed(row.typed, value)));
             }
         }
         slurms.sort_by_key(|(at, _)| *at);

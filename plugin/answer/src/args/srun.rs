@@ -44,7 +44,7 @@ impl SrunOptions {
         let mut options = from_variables(on_line, context, release);
         options.extend(typed.iter().map(|option| {
             let found = long(Program::Srun, Some(release), &option.name);
-            let known = matches!(found, Lookup::Option(found) if found.typed() == option.name);
+            let known = matches!(found, Lookup::Option(found) if found.typed == option.name);
             LineOption {
                 trouble: (!known).then_some(Trouble::Unknown),
                 ..option.clone()
@@ -84,7 +84,7 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses them.
     pub fn read(options: Vec<LineOption>, release: Release) -> Result<Self, Refused> {
-        let request = read(options.iter().map(LineOption::setting), release)?;
+        let request = read(&options, release)?;
         Ok(Self { request, options })
     }
 }
@@ -94,7 +94,7 @@ const NOT_OURS: [&str; 4] = ["cluster", "help", "usage", "version"];
 
 /// The options that `berth plan` takes, those that are shown first and in their order.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
-    let all = of(Program::Srun, None).filter(|row| row.typed() == row.name());
+    let all = of(Program::Srun, None).filter(|row| row.typed == row.name());
     let hidden = all.filter(|row| row.summary.is_empty() && has_same_meaning(row.name()));
     placing().chain(hidden)
 }
@@ -107,7 +107,7 @@ pub(crate) fn has_same_meaning(name: &str) -> bool {
 /// The options of srun that `berth plan` takes without using them.
 pub fn ignored() -> impl Iterator<Item = String> {
     let unused = rows().filter(|row| row.summary.is_empty());
-    unused.map(|row| format!("--{}", row.typed()))
+    unused.map(|row| format!("--{}", row.typed))
 }
 
 /// The value that `NAME=VALUE` before a line's command gives a variable; the last counts.
@@ -159,11 +159,11 @@ pub fn as_getopt(word: &str) -> Vec<String> {
         let mut letters = word.strip_prefix('-')?.chars();
         let row = short(Program::Srun, None, letters.next()?)?;
         let rest = Some(letters.as_str()).filter(|rest| !rest.is_empty())?;
-        match row.takes() {
+        match row.takes {
             Takes::Value if rest.starts_with('=') => {
-                Some(vec![format!("--{}", row.typed()), rest.to_string()])
+                Some(vec![format!("--{}", row.typed), rest.to_string()])
             }
-            Takes::Attached => Some(vec![format!("--{}={rest}", row.typed())]),
+            Takes::Attached => Some(vec![format!("--{}={rest}", row.typed)]),
             _ => None,
         }
     };
@@ -186,11 +186,11 @@ pub(crate) fn word(option: &LineOption) -> String {
     };
     let value = option.value.as_deref();
     let value = value.filter(|value| !value.is_empty()).map(quoted);
-    match (row.short(), value, row.takes()) {
+    match (row.short, value, row.takes) {
         (Some(letter), Some(value), Takes::Value) => format!("-{letter} {value}"),
         (Some(letter), None, _) => format!("-{letter}"),
-        (_, Some(value), _) => format!("--{}={value}", row.typed()),
-        (None, None, _) => format!("--{}", row.typed()),
+        (_, Some(value), _) => format!("--{}={value}", row.typed),
+        (None, None, _) => format!("--{}", row.typed),
     }
 }
 

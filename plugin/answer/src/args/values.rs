@@ -56,7 +56,7 @@ pub(super) const COMPAT: &[&str; 2] = &[
 /// The values of an option, by clap's name for it.
 pub fn of(option: &str) -> Vec<Value> {
     let described = |name| match long(Program::Srun, None, name) {
-        Lookup::Option(row) if row.typed() == name => row.values().collect(),
+        Lookup::Option(row) if row.typed == name => row.values().collect(),
         _ => Vec::new(),
     };
     match option {
@@ -144,7 +144,7 @@ pub(super) fn named<P: TypedValueParser>(
 
 #[cfg(test)]
 mod tests {
-    use berth_srun::options::{Own, Row, placing};
+    use berth_srun::options::{Own, placing};
 
     use super::*;
     use crate::reader::Reader;
@@ -180,7 +180,7 @@ mod tests {
     fn every_value_that_is_shown_is_taken() {
         let own = Own::ALL.map(|own| own.name);
         let plans = ["numbering", "fixes", "default_cpu_bind"];
-        let slurms = placing().map(Row::typed);
+        let slurms = placing().map(|row| row.typed);
         for option in slurms.chain(own).chain(plans) {
             for value in of(option) {
                 let word = format!("--{}={}", option.replace('_', "-"), example(&value));

@@ -175,7 +175,7 @@ pub(super) fn certain(line: &mut Line, release: berth_srun::Release, kind: Kind)
     let guessed = |given: &LineOption| {
         let near = || nearest(&given.name, program, release);
         let row = || match long(program, Some(release), near()?) {
-            Lookup::Option(row) => Some(row.takes()),
+            Lookup::Option(row) => Some(row.takes),
             _ => None,
         };
         let is_guess = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;

@@ -124,7 +124,7 @@ impl Settings {
     /// # Errors
     /// Why srun refuses them.
     pub(super) fn read(&self, release: Release) -> Result<SrunRequest, Refused> {
-        read(self.slurms().map(LineOption::setting), release)
+        read(self.slurms(), release)
     }
 
     /// A job as a line of its program, with the options that concern a plan; `None` if only the shell

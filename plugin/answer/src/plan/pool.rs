@@ -78,9 +78,10 @@ fn note(words: &Announcement, name: &str, cpus: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use berth_placement::{CpuId, Shape};
     use berth_site::SiteRules;
     use berth_site::announcement::AnnouncedPool;
-    use berth_site::rules::{Counted, VERSION};
+    use berth_site::rules::VERSION;
 
     use super::*;
 
@@ -119,13 +120,13 @@ mod tests {
         SiteRules {
             version: VERSION,
             pool_cpus,
-            shape: Counted {
+            shape: Shape {
                 sockets: 2,
                 cores: 4,
                 threads: 2,
                 stride: 2,
-                map: (0..16).collect(),
-                ..Counted::default()
+                map: (0..16).map(CpuId).collect(),
+                ..Shape::default()
             },
             ..SiteRules::default()
         }

@@ -312,7 +312,7 @@ pub(crate) enum CheckFormat {
 pub(crate) struct ReportArgs {
     /// table, or json with one line per task
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: ReportFormat,
+    pub format: StatusFormat,
     /// Seconds to wait for the other tasks of the node
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub wait: u64,
@@ -331,14 +331,6 @@ pub(crate) struct ReportArgs {
     /// A program to run and to report on
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
-    /// For people
-    Table,
-    /// For scripts, with one line per task
-    Json,
 }
 
 fn seconds(text: &str) -> Result<f64, &'static str> {

@@ -19,7 +19,7 @@ use berth_discover::{Source, discover};
 use berth_placement::{CpuSet, counted};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{ReportArgs, ReportFormat};
+use crate::args::{ReportArgs, StatusFormat};
 use crate::child::code;
 use crate::{Failure, Unreadable, say};
 use gather::{Gathered, gather};
@@ -253,7 +253,7 @@ fn plan_text(task: &Task) -> String {
 pub(crate) fn text(args: &ReportArgs, node: &Node) -> String {
     let mut node = node.clone();
     node.locate(args);
-    if args.format != ReportFormat::Json {
+    if args.format != StatusFormat::Json {
         return node.table();
     }
     let line = |row: &Row| serde_json::to_string(row).unwrap_or_default() + "\n";

@@ -6,7 +6,7 @@ use berth_answer::text::cut;
 use berth_host::affinity::affinity_from_status;
 use berth_host::kernel_text;
 use berth_host::memory::{self, Kind};
-use berth_placement::{CpuSet, NodeSet, NumaId};
+use berth_placement::{CpuSet, NodeSet};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
@@ -169,12 +169,8 @@ fn memory() -> String {
         Kind::Bind => "bind",
         Kind::Prefer | Kind::PreferMany => "prefer",
     };
-    let numbers = (0..).zip(&words).flat_map(|(at, word)| {
-        let bits = (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1);
-        bits.map(move |bit| NumaId(at * u64::BITS + bit))
-    });
-    let nodes: NodeSet = numbers.collect();
-    format!("{word} {nodes}")
+    // Sets of nodes are written as those of CPUs.
+    format!("{word} {}", CpuSet::from_words(words))
 }
 
 fn allowed_memory(pid: u32) -> String {

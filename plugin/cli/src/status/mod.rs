@@ -65,10 +65,7 @@ struct BoundStep {
 /// # Errors
 /// A state directory or ledger that cannot be read.
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let mut out: Box<dyn Write> = match args.format {
-        StatusFormat::Json => Box::new(say::output()),
-        StatusFormat::Table => Box::new(say::text_output()),
-    };
+    let mut out = say::output_for(args.format == StatusFormat::Table);
     loop {
         // The text is made before the screen is cleared, so the screen never stays empty.
         let mut text = Vec::new();

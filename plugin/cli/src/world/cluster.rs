@@ -3,12 +3,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use berth_answer::world::{ClusterConfig, LIVE};
+use berth_host::script_file;
 use berth_site::read_settings::PlugstackLine;
 use berth_srun::Config;
 
@@ -92,19 +91,7 @@ fn of_file(path: &Path) -> ClusterConfig {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let cannot = |why: String| format!("{} cannot be read: {why}", path.display());
-    // A pipe would be waited for, and a device may have no end.
-    let is_file = fs::metadata(path).map(|found| found.is_file());
-    if !is_file.map_err(|why| cannot(why.to_string()))? {
-        return Err(cannot("it is no regular file".into()));
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|why| cannot(why.to_string()))?;
-    let read = file.take(MOST + 1).read_to_end(&mut bytes);
-    match read.map_err(|why| cannot(why.to_string()))? as u64 > MOST {
-        true => Err(cannot(format!("it has more than {MOST} bytes"))),
-        false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-    }
+    script_file::text(path, MOST).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 fn shown() -> ClusterConfig {

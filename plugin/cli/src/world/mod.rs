@@ -112,7 +112,7 @@ impl World for Host {
         let beside = self.folder.as_ref().map(|folder| folder.join(name));
         let beside = beside.filter(|path| path.exists());
         let path = beside.unwrap_or_else(|| PathBuf::from(name));
-        match content(&path) {
+        match content(&path, MOST) {
             Ok(text) => ScriptFile::Text(text),
             Err(why) if is_unreadable(name) => ScriptFile::Missing(why),
             Err(why) => ScriptFile::Unread(why),

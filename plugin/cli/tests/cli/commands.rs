@@ -134,7 +134,7 @@ fn is_name(line: &PageLine) -> bool {
         (false, Some(letter)) if name.len() == 1 => options::short(command_of(line), None, letter),
         _ => None,
     };
-    row.is_some_and(|row| row.takes() == Takes::Value)
+    row.is_some_and(|row| row.takes == Takes::Value)
 }
 
 /// What the reader says against a line of Slurm's commands.
@@ -145,8 +145,7 @@ fn trouble(line: &PageLine, read: &Line, release: Release) -> Option<String> {
         let kind = given.trouble.as_ref().filter(|kind| is_wrong(kind));
         return Some(format!("--{}: {kind:?}", given.name));
     }
-    let settings: Vec<_> = read.settings().collect();
-    let why = reading::read(settings, release).err()?;
+    let why = reading::read(&read.options, release).err()?;
     Some(why.to_string()).filter(|_| command_of(line) == SlurmCommand::Srun)
 }
 

@@ -8,7 +8,12 @@ use crate::sets::ids::CpuId;
 use crate::topology::machine::{Machine, SocketKind};
 
 /// slurmd's count of the host; as a text `S:C:T 2:4:2`, as Slurm writes sockets, cores a socket and threads a core.
-#[derive(Clone, Debug, PartialEq, Eq, Display)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Display)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default)
+)]
 #[display("S:C:T {sockets}:{cores}:{threads}")]
 pub struct Shape {
     /// Sockets.

@@ -2,7 +2,7 @@
 //! the words that a partition adds to its jobs' `--cpuset`.
 //! In: the file's text, read for one node. Out: [`SiteCpusets`], which answers a launch from memory.
 
-pub(crate) mod read;
+mod read;
 #[cfg(test)]
 mod read_tests;
 
@@ -10,10 +10,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use berth_placement::request::cpuset::{Attributes, Words};
-use berth_placement::sets::text::{MOST_TYPOS, nearest};
+use berth_placement::sets::text::{MOST_TYPOS, nearest, shown};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
-pub use read::{LineError, Site, read};
+use crate::lines::{SHOWN, takes, takes_any_case};
+
+pub use crate::lines::LineError;
+pub use read::{Site, read};
 
 /// The file's content, for the node that has read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,19 +114,12 @@ impl SiteCpusets {
                 },
             });
         };
-        let is_in = |names: &Option<Vec<String>>, name: &str, same: fn(&str, &str) -> bool| {
-            let has = |names: &Vec<String>| names.iter().any(|known| same(known, name));
-            names.as_ref().is_none_or(has)
-        };
         let users = set.users.as_ref();
         if !users.is_none_or(|users| users.contains(&identity.uid)) {
             Err(Denied::Closed(set, "user"))
-        } else if !is_in(&set.accounts, identity.account, str::eq_ignore_ascii_case) {
-            // Slurm's accounting keeps accounts in small letters.
+        } else if !takes_any_case(set.accounts.as_deref(), identity.account) {
             Err(Denied::Closed(set, "account"))
-        } else if !is_in(&set.partitions, identity.partition, |known, name| {
-            known == name
-        }) {
+        } else if !takes(set.partitions.as_deref(), identity.partition) {
             Err(Denied::Closed(set, "partition"))
         } else {
             Ok(set)
@@ -185,7 +181,7 @@ impl fmt::Display for Denied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name, nearest } => {
-                let name = berth_placement::sets::text::shown(read::SHOWN, name);
+                let name = shown(SHOWN, name);
                 match nearest {
                     Some(near) => write!(
                         f,

@@ -1,24 +1,12 @@
-//! Reads the text of the site's file of cpusets, each line cut into its words: `key=value key='a value' # comment`.
+//! Reads the text of the site's file of cpusets.
 //! In: its bytes, and the node's answers to "is this host list mine?" and "who is this user?". Out:
 //! [`SiteCpusets`], or the first wrong line with its number and the reason. Pure.
 
-use std::fmt;
-
 use berth_placement::request::cpuset::{Attributes, Dynamic, Keyword, Words};
-use berth_placement::sets::text::{MOST_TYPOS, nearest, shown};
 use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::{PartitionWords, SiteCpusets, StaticSet};
-use crate::read_settings::is_all;
-
-/// Lines of the file, comments too.
-pub(crate) const MOST_LINES: usize = 1 << 12;
-/// Bytes of a line: two requests of the longest kind fit.
-pub(crate) const LINE: usize = 20 << 10;
-/// Bytes of a name.
-const NAME: usize = 64;
-/// Names in a list of users, accounts or partitions.
-const MOST_NAMES: usize = 1 << 12;
+use crate::lines::{LineError, Word, check_keys, each_line, is_here, name, names, needed, value};
 
 const OF_A_SET: [&str; 8] = [
     "name",
@@ -40,97 +28,33 @@ pub struct Site<'a> {
     pub uid: &'a dyn Fn(&str) -> Option<u32>,
 }
 
-/// A line, and what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineError {
-    /// Its number, from 1.
-    pub line: usize,
-    /// The reason, as a part of a sentence.
-    pub why: String,
-}
-
-impl fmt::Display for LineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.why)
-    }
-}
-
-impl std::error::Error for LineError {}
-
 /// Reads the text.
 ///
 /// # Errors
 /// [`LineError`] for the first wrong line.
 pub fn read(text: &[u8], site: &Site<'_>) -> Result<SiteCpusets, LineError> {
     let mut all = SiteCpusets::default();
-    for (index, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
-        let line = index + 1;
-        let added = one(bytes, line, site, &mut all);
-        added.map_err(|why| LineError { line, why })?;
-    }
+    each_line(text, |line, words| one(words, line, site, &mut all))?;
     Ok(all)
 }
 
 /// Adds what one line says.
-fn one(bytes: &[u8], line: usize, site: &Site<'_>, all: &mut SiteCpusets) -> Result<(), String> {
-    if line > MOST_LINES {
-        return Err(format!("the file has more than {MOST_LINES} lines"));
-    }
-    if bytes.len() > LINE {
-        return Err(format!("the line has more than {LINE} bytes"));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|_| "the line is no text in UTF-8")?;
-    let words = words(text)?;
-    let Some(first) = words.first() else {
-        return Ok(());
-    };
+fn one(words: &[Word], line: usize, site: &Site<'_>, all: &mut SiteCpusets) -> Result<(), String> {
     // A line of a partition has this word; all others are lines of sets.
     if words.iter().any(|word| word.key == "partition") {
-        check_keys(&words, &OF_A_PARTITION)?;
-        let words = partition(&words, line, &mut all.doubts)?;
+        check_keys(words, &OF_A_PARTITION)?;
+        let words = partition(words, line, &mut all.doubts)?;
         return all.add_partition(words);
     }
-    if OF_A_PARTITION.contains(&&*first.key) {
+    if let Some(first) = words
+        .first()
+        .filter(|first| OF_A_PARTITION.contains(&&*first.key))
+    {
         return Err(format!("a line with {}= also needs partition=", first.key));
     }
-    check_keys(&words, &OF_A_SET)?;
-    let set = set(&words, line, site, &mut all.doubts)?;
+    check_keys(words, &OF_A_SET)?;
+    let set = set(words, line, site, &mut all.doubts)?;
     all.add_set(set)
-}
-
-/// Each key is known, stands once, and has a value.
-pub(crate) fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
-    for (index, word) in words.iter().enumerate() {
-        let key = &*word.key;
-        if !known.contains(&key) {
-            let shown = shown(SHOWN, key);
-            return Err(match nearest(key, known.iter().copied(), MOST_TYPOS) {
-                Some(near) => format!("there is no key {shown} here; the nearest is {near}"),
-                None => format!(
-                    "there is no key {shown} here; the keys are {}",
-                    known.join(", ")
-                ),
-            });
-        }
-        if words.iter().take(index).any(|before| before.key == key) {
-            return Err(format!("{key}= stands twice; keep one of them"));
-        }
-        if word.value.is_empty() {
-            return Err(format!(
-                "{key}= has no value; give one, or leave the word out"
-            ));
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn value<'a>(words: &'a [Word], key: &str) -> Option<&'a str> {
-    let word = words.iter().find(|word| word.key == key)?;
-    Some(&word.value)
-}
-
-pub(crate) fn needed<'a>(words: &'a [Word], key: &str) -> Result<&'a str, String> {
-    value(words, key).ok_or_else(|| format!("{key}= is missing, and the line needs it"))
 }
 
 fn set(
@@ -157,11 +81,7 @@ fn set(
             None => Attributes::default(),
         },
         nodes: nodes.map(String::from),
-        is_here: match nodes {
-            None => true,
-            Some(nodes) if is_all(nodes) => true,
-            Some(nodes) => (site.is_here)(nodes).map_err(|why| format!("nodes=: {why}"))?,
-        },
+        is_here: is_here(words, site.is_here)?,
         users: list("users")?.map(|names| {
             let uid = |name: String| {
                 let uid = name.parse().ok().or_else(|| (site.uid)(&name));
@@ -234,26 +154,6 @@ fn in_request(key: &str, keyword: Keyword, value: &str) -> Result<Dynamic, Strin
     }
 }
 
-/// Names with commas between them.
-pub(crate) fn names(key: &str, list: &str) -> Result<Vec<String>, String> {
-    if list.split(',').count() > MOST_NAMES {
-        return Err(format!("{key}= has more than {MOST_NAMES} names"));
-    }
-    list.split(',').map(|word| name(key, word)).collect()
-}
-
-/// A name has letters that no shell, list or log takes for anything else.
-pub(crate) fn name(key: &str, text: &str) -> Result<String, String> {
-    let fits = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
-    match !text.is_empty() && text.len() <= NAME && text.chars().all(fits) {
-        true => Ok(text.into()),
-        false => Err(format!(
-            "{key}=: \"{}\" is no name (1 to {NAME} letters, digits and the signs _-.@+)",
-            shown(SHOWN, text)
-        )),
-    }
-}
-
 impl SiteCpusets {
     fn add_set(&mut self, set: StaticSet) -> Result<(), String> {
         let same = |known: &&StaticSet| known.is_here && known.name == set.name;
@@ -282,58 +182,3 @@ impl SiteCpusets {
         }
     }
 }
-
-/// A line has fewer words than this.
-const MOST_WORDS: usize = 32;
-
-/// A word of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub key: String,
-    /// The value without its quotes.
-    pub value: String,
-}
-
-/// The words of a line. Quotes of both kinds keep blanks, `#` and each other; a `#` at the beginning of a
-/// word begins a comment.
-///
-/// # Errors
-/// The reason, if a quote does not end on the line, a word has no `=`, or there are too many words.
-pub(crate) fn words(line: &str) -> Result<Vec<Word>, String> {
-    let mut words = Vec::new();
-    let mut letters = line.chars().peekable();
-    loop {
-        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
-        if matches!(letters.peek(), None | Some('#')) {
-            return Ok(words);
-        }
-        if words.len() == MOST_WORDS {
-            return Err(format!("the line has more than {MOST_WORDS} words"));
-        }
-        words.push(word(&mut letters)?);
-    }
-}
-
-/// One word, up to the next blank outside quotes.
-fn word(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Word, String> {
-    let (mut text, mut key, mut quote) = (String::new(), None, None);
-    while let Some(letter) = letters.next_if(|letter| quote.is_some() || !letter.is_whitespace()) {
-        match (letter, quote) {
-            (letter, Some(open)) if letter == open => quote = None,
-            ('\'' | '"', None) => quote = Some(letter),
-            ('=', None) if key.is_none() => key = Some(std::mem::take(&mut text)),
-            (letter, _) => text.push(letter),
-        }
-    }
-    match (quote, key) {
-        (Some(quote), _) => Err(format!("the quote {quote} does not end on this line")),
-        (None, None) => Err(format!(
-            "{} is no word of the form key=value",
-            berth_placement::sets::text::shown(SHOWN, &text)
-        )),
-        (None, Some(key)) => Ok(Word { key, value: text }),
-    }
-}
-
-/// Characters of a word that a reason repeats.
-pub(crate) const SHOWN: usize = 60;

@@ -99,7 +99,7 @@ fn set(question: &str) -> String {
 
 /// Each word of a line with its value.
 fn words_of(line: &str) -> String {
-    match super::read::words(line) {
+    match crate::lines::words(line) {
         Ok(words) => {
             let words = words
                 .iter()

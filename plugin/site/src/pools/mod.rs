@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use berth_placement::pools::Weights;
 use berth_placement::sets::text::shown;
 
-use crate::cpusets::read::SHOWN;
+use crate::lines::{SHOWN, takes, takes_any_case};
 
-pub use crate::cpusets::LineError;
+pub use crate::lines::LineError;
 pub use read::{Site, read};
 
 /// The file's content, for the node that has read it.
@@ -113,16 +113,12 @@ impl Pool {
 
 impl Jobs {
     fn has(&self, identity: JobIdentity<'_>) -> bool {
-        let is_in = |names: &Option<Vec<String>>, own: &str, same: fn(&str, &str) -> bool| {
-            let known = |names: &Vec<String>| names.iter().any(|name| same(name, own));
-            names.as_ref().is_none_or(known)
-        };
-        let equal = |known: &str, own: &str| known == own;
-        self.partition.as_ref().is_none_or(|own| own == identity.partition)
-            // Slurm's accounting keeps accounts and QOS in small letters.
-            && is_in(&self.accounts, identity.account, str::eq_ignore_ascii_case)
-            && is_in(&self.qos, identity.qos, str::eq_ignore_ascii_case)
-            && is_in(&self.reservations, identity.reservation, equal)
+        self.partition
+            .as_ref()
+            .is_none_or(|own| own == identity.partition)
+            && takes_any_case(self.accounts.as_deref(), identity.account)
+            && takes_any_case(self.qos.as_deref(), identity.qos)
+            && takes(self.reservations.as_deref(), identity.reservation)
     }
 }
 

@@ -5,11 +5,10 @@
 use berth_placement::pools::HIGHEST;
 use berth_placement::sets::text::shown;
 
-use super::{Jobs, LineError, Pool, SitePools, old_class_of};
-use crate::cpusets::read::{
-    LINE, MOST_LINES, SHOWN, Word, check_keys, name, names, needed, value, words,
+use super::{Jobs, Pool, SitePools, old_class_of};
+use crate::lines::{
+    LineError, SHOWN, Word, check_keys, each_line, is_here, name, names, needed, value,
 };
-use crate::read_settings::is_all;
 
 /// Pools of one file.
 const MOST_POOLS: usize = 1024;
@@ -43,38 +42,16 @@ pub struct Site<'a> {
 /// [`LineError`] for the first wrong line.
 pub fn read(text: &[u8], site: &Site<'_>) -> Result<SitePools, LineError> {
     let mut all = SitePools::default();
-    for (index, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
-        let line = index + 1;
-        one(bytes, line, site, &mut all).map_err(|why| LineError { line, why })?;
-    }
+    each_line(text, |line, words| {
+        check_keys(words, &KEYS)?;
+        all.add(pool(words, line, site)?)
+    })?;
     Ok(all)
-}
-
-/// Adds what one line says.
-fn one(bytes: &[u8], line: usize, site: &Site<'_>, all: &mut SitePools) -> Result<(), String> {
-    if line > MOST_LINES {
-        return Err(format!("the file has more than {MOST_LINES} lines"));
-    }
-    if bytes.len() > LINE {
-        return Err(format!("the line has more than {LINE} bytes"));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|_| "the line is no text in UTF-8")?;
-    let words = words(text)?;
-    if words.is_empty() {
-        return Ok(());
-    }
-    check_keys(&words, &KEYS)?;
-    let pool = pool(&words, line, site)?;
-    all.add(pool)
 }
 
 fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
     let list = |key: &str| value(words, key).map(|list| names(key, list)).transpose();
-    let is_here = match value(words, "nodes") {
-        None => true,
-        Some(nodes) if is_all(nodes) => true,
-        Some(nodes) => (site.is_here)(nodes).map_err(|why| format!("nodes=: {why}"))?,
-    };
+    let is_here = is_here(words, site.is_here)?;
     let jobs = Jobs {
         partition: value(words, "partition")
             .map(|text| name("partition", text))

@@ -193,7 +193,7 @@ impl Config {
     /// `AllowSpecResourcesUsage=yes`: without it slurmctld ignores `--core-spec` and `--thread-spec`.
     #[must_use]
     pub fn allows_spec_usage(&self) -> bool {
-        self.words.allows_spec_usage()
+        self.words.allow_spec_usage
     }
 
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.

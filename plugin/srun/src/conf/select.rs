@@ -12,8 +12,9 @@ use super::text::{ConfError, Each, Line, MOST_BYTES, Place};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
     kind: Option<String>,
-    parameters: Option<String>,
-    allow_spec_usage: bool,
+    /// The words of `SelectTypeParameters`, in small letters.
+    parameters: Vec<String>,
+    pub allow_spec_usage: bool,
     spec_cores_first: bool,
 }
 
@@ -21,7 +22,10 @@ impl Words {
     pub(super) fn add(&mut self, line: &Line) -> Result<(), ConfError> {
         let value = |key: &str| line.value(key).map(str::to_ascii_lowercase);
         self.kind = value("selecttype").or(self.kind.take());
-        self.parameters = value("selecttypeparameters").or(self.parameters.take());
+        if let Some(words) = value("selecttypeparameters") {
+            let words = words.split(',').map(str::trim);
+            self.parameters = words.map(String::from).collect();
+        }
         if let Some(words) = value("schedulerparameters") {
             self.spec_cores_first = words
                 .split(',')
@@ -33,22 +37,23 @@ impl Words {
         Ok(())
     }
 
-    pub(super) fn allows_spec_usage(&self) -> bool {
-        self.allow_spec_usage
+    /// Whether `SelectTypeParameters` has a word.
+    fn has(&self, word: &str) -> bool {
+        self.parameters.iter().any(|known| known == word)
+    }
+
+    /// Whether it has this unit, with memory or without.
+    fn has_unit(&self, unit: &str) -> bool {
+        self.has(unit) || self.has(&format!("{unit}_memory"))
     }
 
     pub(super) fn is_block_by_default(&self) -> bool {
-        let words = self.parameters.as_deref().unwrap_or_default();
-        words
-            .split(',')
-            .any(|word| word == "cr_core_default_dist_block")
+        self.has("cr_core_default_dist_block")
     }
 
-    /// Whether `SelectTypeParameters` has slurmctld count CPUs and not cores (`CR_CPU`).
+    /// Whether slurmctld counts CPUs and not cores.
     pub(super) fn counts_cpus(&self) -> bool {
-        let words = self.parameters.as_deref().unwrap_or_default();
-        let mut words = words.split(',');
-        words.any(|word| ["cr_cpu", "cr_cpu_memory"].contains(&word.trim()))
+        self.has_unit("cr_cpu")
     }
 
     /// Without `SelectType` 22.05 takes select/linear, later ones select/cons_tres.
@@ -82,34 +87,20 @@ impl Words {
                 .error(&why));
             }
         };
-        let words: Vec<_> = self
-            .parameters
-            .as_deref()
-            .unwrap_or_default()
-            .split(',')
-            .collect();
-        let has = |word: &str| words.contains(&word);
-        let unit = |unit: &str| {
-            words.iter().any(|word| {
-                word.strip_prefix(unit)
-                    .is_some_and(|rest| rest.is_empty() || rest == "_memory")
-            })
-        };
-        let given = ["cr_cpu", "cr_core", "cr_socket", "cr_board"]
-            .iter()
-            .any(|word| unit(word));
-        let memory = words.iter().any(|word| word.ends_with("_memory"));
+        let units = ["cr_cpu", "cr_core", "cr_socket", "cr_board"];
+        let given = units.iter().any(|unit| self.has_unit(unit));
+        let memory = self.parameters.iter().any(|word| word.ends_with("_memory"));
         Ok(Select {
             unit: match () {
                 () if linear => Unit::Node,
-                () if unit("cr_cpu") => Unit::Cpu,
-                () if unit("cr_socket") => Unit::Socket,
+                () if self.counts_cpus() => Unit::Cpu,
+                () if self.has_unit("cr_socket") => Unit::Socket,
                 () => Unit::Core,
             },
             memory: memory || (!linear && !given),
-            one_task_per_core: has("cr_one_task_per_core"),
-            block_by_default: has("cr_core_default_dist_block"),
-            pack_nodes: has("cr_pack_nodes"),
+            one_task_per_core: self.has("cr_one_task_per_core"),
+            block_by_default: self.is_block_by_default(),
+            pack_nodes: self.has("cr_pack_nodes"),
             allow_spec_usage: self.allow_spec_usage,
             spec_cores_first: self.spec_cores_first,
         })

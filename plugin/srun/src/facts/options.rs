@@ -16,13 +16,13 @@ fn the_table() {
             "long" => {
                 let (command, release) = (command(word()), word().parse().unwrap());
                 match long(command, Some(release), word().trim_start_matches('-')) {
-                    Lookup::Option(row) => format!("{:?}", row.takes()),
+                    Lookup::Option(row) => format!("{:?}", row.takes),
                     _ => "None".into(),
                 }
             }
             "short" => {
                 let row = short(command(word()), None, word().parse().unwrap());
-                or_none(row.map(|row| format!("{} {:?}", row.name(), row.takes())))
+                or_none(row.map(|row| format!("{} {:?}", row.name(), row.takes)))
             }
             "program" => {
                 Command::named(text).map_or("None".into(), |command| format!("{command:?}"))

@@ -12,7 +12,7 @@ use crate::release::Release;
 fn request(text: &str, release: Release) -> Result<SrunRequest, Refused> {
     let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
     let line = line::read(&words, Command::Srun, Some(release));
-    read(line.settings(), release)
+    read(&line.options, release)
 }
 
 #[test]

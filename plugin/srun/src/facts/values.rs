@@ -1,6 +1,6 @@
 //! The spellings of values, numbers and lists.
 
-use berth_placement::{CpuBind, MemBind};
+use berth_placement::{CpuBind, Level, MemBind};
 
 use super::{of_each, or_none, or_refused};
 use crate::facts_text::hold;
@@ -74,9 +74,9 @@ fn words_of(found: &Hints) -> String {
             found.one_thread.is_some(),
             format!("one-thread={one_thread}"),
         ),
-        (found.levels.threads, "threads".into()),
-        (found.levels.cores, "cores".into()),
-        (found.levels.sockets, "sockets".into()),
+        (found.levels.has(Level::Threads), "threads".into()),
+        (found.levels.has(Level::Cores), "cores".into()),
+        (found.levels.has(Level::Sockets), "sockets".into()),
         (found.any_node, "any-node".into()),
         (found.any_tasks_per_core, "any-tasks-per-core".into()),
         (found.one_core_a_socket, "one-core-a-socket".into()),

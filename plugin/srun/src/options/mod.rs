@@ -91,8 +91,8 @@ fn rows() -> &'static [Row] {
         let mut rows = [PLACING, OTHERS].concat();
         rows.extend(Own::ALL.map(|own| *own.row()));
         let alias = |row: &Row| {
-            let typed = row.alias()?;
-            let stands_for = Some(row.typed());
+            let typed = row.alias?;
+            let stands_for = Some(row.typed);
             Some(Row {
                 typed,
                 stands_for,
@@ -100,7 +100,7 @@ fn rows() -> &'static [Row] {
             })
         };
         rows.extend(rows.iter().filter_map(alias).collect::<Vec<_>>());
-        rows.sort_by_key(Row::typed);
+        rows.sort_by_key(|row| row.typed);
         rows
     })
 }
@@ -123,17 +123,17 @@ fn beginning(
     name: &str,
 ) -> impl Iterator<Item = &'static Row> {
     let rows = rows();
-    let from = rows.partition_point(|row| row.typed() < name);
+    let from = rows.partition_point(|row| row.typed < name);
     let rows = rows.get(from..).unwrap_or_default();
     let rows = rows
         .iter()
-        .take_while(move |row| row.typed().starts_with(name));
+        .take_while(move |row| row.typed.starts_with(name));
     let mut all = rows
         .filter(move |row| row.is_in(command, release))
         .peekable();
     std::iter::from_fn(move || {
         let mut newest = all.next()?;
-        while let Some(other) = all.next_if(|other| other.typed() == newest.typed()) {
+        while let Some(other) = all.next_if(|other| other.typed == newest.typed) {
             newest = if other.since > newest.since {
                 other
             } else {
@@ -147,8 +147,8 @@ fn beginning(
 /// The option of that name, which stands for no other one.
 fn named(name: &str) -> Option<&'static Row> {
     let rows = rows();
-    let at = rows.partition_point(|row| row.typed() < name);
-    rows.get(at).filter(|row| row.typed() == name)
+    let at = rows.partition_point(|row| row.typed < name);
+    rows.get(at).filter(|row| row.typed == name)
 }
 
 /// Whether an option changes which nodes and cores a job or step gets.
@@ -158,7 +158,7 @@ pub(crate) fn effect(name: &str) -> Effect {
 
 /// The options with which a job may have more cores than tasks × `-c`.
 pub(crate) fn growing() -> impl Iterator<Item = &'static str> {
-    rows().iter().filter(|row| row.grows).map(Row::typed)
+    rows().iter().filter(|row| row.grows).map(|row| row.typed)
 }
 
 /// The variables that a command of a release reads, in its order, each with the long name of its option.
@@ -181,8 +181,7 @@ pub fn variables(
     let all = all.iter().filter(move |(one, row)| {
         one.is_read_by(command, release) && row.is_in(command, Some(release))
     });
-    all.map(|(one, row)| (one.name, row.typed()))
-        .chain(host_file)
+    all.map(|(one, row)| (one.name, row.typed)).chain(host_file)
 }
 
 /// The variable by which a step takes an option over from its job; none if it does not.
@@ -215,21 +214,21 @@ pub fn long(command: Command, release: Option<Release>, name: &str) -> Lookup {
     let Some(first) = rows.next() else {
         return Lookup::Unknown;
     };
-    if first.typed() == name {
+    if first.typed == name {
         return Lookup::Option(first);
     }
     let mut several: Vec<_> = std::iter::once(first).chain(rows).collect();
     several.dedup_by_key(|row| row.name());
     match several.iter().all(|row| row.name() == first.name()) {
         true => Lookup::Option(first),
-        false => Lookup::Ambiguous(several.iter().map(|row| row.typed()).collect()),
+        false => Lookup::Ambiguous(several.iter().map(|row| row.typed).collect()),
     }
 }
 
 /// The option of a letter.
 #[must_use]
 pub fn short(command: Command, release: Option<Release>, letter: char) -> Option<&'static Row> {
-    let is_it = |row: &&Row| row.short() == Some(letter) && row.is_in(command, release);
+    let is_it = |row: &&Row| row.short == Some(letter) && row.is_in(command, release);
     let forms = rows().iter().filter(is_it);
     forms.max_by_key(|row| row.since)
 }
@@ -247,13 +246,14 @@ mod tests {
                         .iter()
                         .filter(|row| row.is_in(command, Some(release)))
                 };
-                let mut names: Vec<_> = rows().map(Row::typed).collect();
+                let mut names: Vec<_> = rows().map(|row| row.typed).collect();
                 names.sort_unstable();
                 let count = names.len();
                 names.dedup();
                 assert_eq!(names.len(), count, "{command:?} {release}");
-                let mut letters: Vec<_> =
-                    of(command, Some(release)).filter_map(Row::short).collect();
+                let mut letters: Vec<_> = of(command, Some(release))
+                    .filter_map(|row| row.short)
+                    .collect();
                 letters.sort_unstable();
                 let count = letters.len();
                 letters.dedup();

@@ -67,7 +67,7 @@ macro_rules! own {
         }
 
         /// The options by their number. `berth plan --help` shows them in this order.
-        const OPTIONS: [OwnOption; Own::ALL.len()] = [$(OwnOption {
+        static OPTIONS: [OwnOption; Own::ALL.len()] = [$(OwnOption {
             name: $name,
             sure_name: concat!("berth-", $name),
             choice: Choice::$choice,
@@ -248,7 +248,7 @@ impl Deref for Own {
     type Target = OwnOption;
 
     fn deref(&self) -> &OwnOption {
-        self.description()
+        &OPTIONS[*self as usize]
     }
 }
 
@@ -256,12 +256,7 @@ impl Own {
     /// The option as a row of a table of options.
     #[must_use]
     pub fn row(self) -> &'static Row {
-        &self.description().row
-    }
-
-    fn description(self) -> &'static OwnOption {
-        static TABLE: [OwnOption; Own::ALL.len()] = OPTIONS;
-        &TABLE[self as usize]
+        &OPTIONS[self as usize].row
     }
 
     /// The option of that name.

@@ -9,13 +9,15 @@ use crate::release::Release;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The name as it is typed, without dashes.
-    pub(super) typed: &'static str,
+    pub typed: &'static str,
     /// The name of the option for which this one is another name.
     pub(super) stands_for: Option<&'static str>,
     /// A second name.
-    pub(super) alias: Option<&'static str>,
-    pub(super) short: Option<char>,
-    pub(super) takes: Takes,
+    pub alias: Option<&'static str>,
+    /// The letter behind a single dash.
+    pub short: Option<char>,
+    /// Whether a value follows.
+    pub takes: Takes,
     pub(super) commands: u8,
     pub(super) since: Release,
     pub(super) until: Release,
@@ -152,30 +154,6 @@ impl Row {
         self.stands_for.unwrap_or(self.typed)
     }
 
-    /// The name as it is typed.
-    #[must_use]
-    pub fn typed(&self) -> &'static str {
-        self.typed
-    }
-
-    /// A second name.
-    #[must_use]
-    pub fn alias(&self) -> Option<&'static str> {
-        self.alias
-    }
-
-    /// The letter behind a single dash.
-    #[must_use]
-    pub fn short(&self) -> Option<char> {
-        self.short
-    }
-
-    /// Whether a value follows.
-    #[must_use]
-    pub fn takes(&self) -> Takes {
-        self.takes
-    }
-
     /// Whether help shows values.
     #[must_use]
     pub fn has_values(&self) -> bool {
@@ -239,6 +217,6 @@ pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'stati
         3..=4 => 1,
         _ => 2,
     };
-    let names = options_of(command, Some(release)).map(Row::typed);
+    let names = options_of(command, Some(release)).map(|row| row.typed);
     near(&name, names.filter(|known| known.len() > 2), most)
 }

@@ -1,5 +1,5 @@
 //! srun's reading of its options: each one is read in its turn, then some are derived from others,
-//! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`SrunRequest`], or the
+//! as in `_opt_verify`. In: options in the order in which srun meets them. Out: [`SrunRequest`], or the
 //! reason why srun refuses the line.
 
 pub mod gpu_counts;
@@ -14,78 +14,11 @@ use std::fmt;
 
 use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind, TextError};
 
-use crate::line::{Line, LineOption, Trouble};
+use crate::line::{LineOption, Trouble};
 use crate::release::Release;
 use crate::spelling::{Least, LevelBits};
 
 pub use berth_placement::controller::select::NodeRange;
-
-/// The source of a setting. Options of the command line override variables, and some rules hold
-/// only for one of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The command line.
-    Line,
-    /// A variable of the environment.
-    Environment,
-}
-
-/// One option with its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting<'a> {
-    /// Its long name.
-    pub name: &'a str,
-    /// Its value, if it has one.
-    pub value: Option<&'a str>,
-    /// Its source.
-    pub source: Source,
-    /// A fault of it, apart from its value.
-    pub trouble: Option<&'a Trouble>,
-}
-
-impl Line {
-    /// The options as what the command reads.
-    pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
-        self.options.iter().map(LineOption::setting)
-    }
-}
-
-impl LineOption {
-    /// The option as what the command reads.
-    #[must_use]
-    pub fn setting(&self) -> Setting<'_> {
-        Setting {
-            trouble: self.trouble.as_ref(),
-            source: match self.variable {
-                Some(_) => Source::Environment,
-                None => Source::Line,
-            },
-            ..Setting::new(&self.name, self.value.as_deref())
-        }
-    }
-}
-
-impl<'a> Setting<'a> {
-    /// An option of the command line.
-    #[must_use]
-    pub fn new(name: &'a str, value: Option<&'a str>) -> Self {
-        Self {
-            name,
-            value,
-            source: Source::Line,
-            trouble: None,
-        }
-    }
-
-    /// This option as if a variable had given it.
-    #[must_use]
-    pub fn from_environment(self) -> Self {
-        Self {
-            source: Source::Environment,
-            ..self
-        }
-    }
-}
 
 /// The option that chose the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,15 +101,6 @@ impl SrunRequest {
         self.ntasks.unwrap_or(self.default_tasks)
     }
 
-    /// Whether the number of tasks follows from what slurmctld gives: one for each `-c` CPUs, or one
-    /// for each node where `-N` does not say how many. Source: `_set_ntasks`.
-    #[must_use]
-    pub fn tasks_follow_allocation(&self) -> bool {
-        let one_number = |nodes: NodeRange| nodes.most == Some(nodes.least);
-        let nodes = self.nodes.is_some_and(one_number) || self.nodelist.is_some();
-        self.ntasks.is_none() && (self.cpus_per_task.is_some() || !nodes)
-    }
-
     /// `--ntasks-per-core`, where it is a limit.
     #[must_use]
     pub fn most_tasks_per_core(&self) -> Option<u32> {
@@ -192,39 +116,38 @@ impl SrunRequest {
     }
 }
 
-/// Reads a line's settings as srun of that release does. Settings that do not concern
+/// Reads a line's options as srun of that release does. Options that do not concern
 /// tasks, nodes and CPUs are ignored.
 ///
 /// ```
 /// use berth_placement::Level;
-/// use berth_srun::Release;
-/// use berth_srun::reading::{Setting, read};
+/// use berth_srun::reading::read;
+/// use berth_srun::{LineOption, Release};
 ///
 /// // A hint chooses the level and the threads of a core.
-/// let request = read([Setting::new("hint", Some("nomultithread"))], Release::V22_05).unwrap();
+/// let request = read(&[LineOption::typed("hint", Some("nomultithread".into()))], Release::V22_05).unwrap();
 /// assert_eq!((request.cpu_bind.level, request.threads_per_core), (Some(Level::Threads), Some(1)));
 ///
 /// // The tasks follow from 2 sockets of 4 cores of one thread.
-/// let line = [Setting::new("extra-node-info", Some("2:4:1"))];
-/// assert_eq!(read(line, Release::V22_05).unwrap().tasks(), 8);
+/// let line = [LineOption::typed("extra-node-info", Some("2:4:1".into()))];
+/// assert_eq!(read(&line, Release::V22_05).unwrap().tasks(), 8);
 ///
-/// let list = [Setting::new("cpu-bind", Some("map_cpu:0-3"))];
-/// assert!(read(list, Release::V22_05).is_err());
+/// let list = [LineOption::typed("cpu-bind", Some("map_cpu:0-3".into()))];
+/// assert!(read(&list, Release::V22_05).is_err());
 /// ```
 ///
 /// # Errors
 /// Why srun refuses the line.
 pub fn read<'a>(
-    settings: impl IntoIterator<Item = Setting<'a>>,
+    options: impl IntoIterator<Item = &'a LineOption>,
     release: Release,
 ) -> Result<SrunRequest, Refused> {
     let mut state = state::State::new(release);
-    let settings: Vec<_> = settings.into_iter().collect();
+    let options = options.into_iter();
     // srun reads variables before its arguments.
-    for source in [Source::Environment, Source::Line] {
-        for setting in settings.iter().filter(|one| one.source == source) {
-            state.set(*setting)?;
-        }
+    let (variables, typed): (Vec<_>, Vec<_>) = options.partition(|one| one.variable.is_some());
+    for option in variables.into_iter().chain(typed) {
+        state.set(option)?;
     }
     verify::verify(state)
 }
@@ -260,7 +183,7 @@ impl Refused {
         Self::value(name, value, why.to_string())
     }
 
-    pub(super) fn trouble(setting: &Setting<'_>, trouble: &Trouble) -> Self {
+    pub(super) fn trouble(option: &LineOption, trouble: &Trouble) -> Self {
         let why = match trouble {
             Trouble::Unknown => "srun of this release has no such option".into(),
             Trouble::Ambiguous(names) => {
@@ -280,7 +203,7 @@ impl Refused {
             Trouble::UnwantedValue => "it takes no value".into(),
         };
         Self {
-            option: Some(setting.name.into()),
+            option: Some(option.name.clone()),
             value: None,
             why,
         }

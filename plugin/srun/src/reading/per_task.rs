@@ -1,6 +1,7 @@
 //! `--tres-per-task`: what each task gets, as a list. Its CPUs are `-c`. Source: `_validate_tres_per_task`,
 //! `_set_tres_per_task_from_sibling_opt`, and before 24.05 `_validate_cpus_per_task`.
 
+use crate::line::LineOption;
 use crate::number;
 use crate::reading::Refused;
 use crate::reading::state::State;
@@ -37,8 +38,8 @@ pub fn has_only_cpus(list: &str, release: Release) -> bool {
 }
 
 /// Takes the CPUs of the list for `-c`, and refuses what srun refuses.
-pub(super) fn take(state: &mut State) -> Result<(), Refused> {
-    let Some(list) = state.text(OPTION).map(String::from) else {
+pub(super) fn take(state: &mut State<'_>) -> Result<(), Refused> {
+    let Some(list) = state.last(OPTION).map(LineOption::text) else {
         return Ok(());
     };
     let release = state.release;
@@ -52,14 +53,14 @@ pub(super) fn take(state: &mut State) -> Result<(), Refused> {
     {
         let why =
             format!("it takes no {name} for a task, only cpu, gres and license; leave {name} out");
-        return Err(Refused::value(OPTION, &list, why));
+        return Err(Refused::value(OPTION, list, why));
     }
-    if text_of_cpus(&list, release).is_none() {
+    if text_of_cpus(list, release).is_none() {
         return Ok(());
     }
-    let Some(count) = cpus(&list, release) else {
+    let Some(count) = cpus(list, release) else {
         let why = "the CPUs of a task are a number from 1 on, as in cpu:4";
-        return Err(Refused::value(OPTION, &list, why));
+        return Err(Refused::value(OPTION, list, why));
     };
     // The line goes over a variable; a job sets both of its variables to one number.
     let by_line = state.on_line("cpus-per-task");
@@ -79,6 +80,6 @@ pub(super) fn take(state: &mut State) -> Result<(), Refused> {
 }
 
 /// `_validate_cpus_per_tres`
-fn beside_gpus(state: &State) -> bool {
+fn beside_gpus(state: &State<'_>) -> bool {
     state.release >= Release::V23_11 && state.on_line("cpus-per-gpu")
 }

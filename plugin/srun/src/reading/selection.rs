@@ -5,12 +5,12 @@
 
 use berth_placement::controller::select::{Client, LineOptions, Memory, Sharing};
 
-use crate::line::Line;
+use crate::line::{Line, LineOption};
 use crate::number;
 use crate::options::{Command, Effect, effect};
 use crate::reading::gpu_counts::GpuCounts;
 use crate::reading::state::{State, count, from_state, is_off, names};
-use crate::reading::{Refused, Setting, verify};
+use crate::reading::{Refused, verify};
 use crate::release::Release;
 
 /// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
@@ -85,10 +85,10 @@ pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
     if line.more {
         found.unmodelled.push("several components (:)".into());
     }
-    for setting in line.settings() {
-        state.set(setting)?;
-        if !is_off(setting) {
-            take(&mut found, setting)?;
+    for option in &line.options {
+        state.set(option)?;
+        if !is_off(option) {
+            take(&mut found, option)?;
         }
     }
     verify::derive(&mut state)?;
@@ -102,17 +102,17 @@ pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
 }
 
 /// Options that only slurmctld reads, and those whose order counts.
-fn take(found: &mut Selection, setting: Setting<'_>) -> Result<(), Refused> {
+fn take(found: &mut Selection, option: &LineOption) -> Result<(), Refused> {
     let options = &mut found.options;
-    let text = setting.value.unwrap_or_default();
-    match setting.name {
+    let text = option.text();
+    match option.name.as_str() {
         "use-min-nodes" => options.use_min_nodes = true,
         "contiguous" => options.contiguous = true,
         "spread-job" => options.spread = true,
-        "mincpus" => options.min_cpus = Some(count(setting, 1)?),
+        "mincpus" => options.min_cpus = Some(count(option, 1)?),
         "exclude" => options.excluded_names = names("exclude", text)?,
-        "mem" => options.memory = Some(Memory::PerNode(megabytes(setting)?)),
-        "mem-per-cpu" => options.memory = Some(Memory::PerCpu(megabytes(setting)?)),
+        "mem" => options.memory = Some(Memory::PerNode(megabytes(option)?)),
+        "mem-per-cpu" => options.memory = Some(Memory::PerCpu(megabytes(option)?)),
         "oversubscribe" => options.sharing = Sharing::Oversubscribe,
         "exclusive" => match text.to_ascii_lowercase().as_str() {
             "user" => options.sharing = Sharing::ExclusiveUser,
@@ -136,8 +136,8 @@ fn is_gpu(part: &str) -> bool {
     ["gpu", "none", ""].contains(&name)
 }
 
-fn megabytes(setting: Setting<'_>) -> Result<u64, Refused> {
-    let text = setting.value.unwrap_or_default();
+fn megabytes(option: &LineOption) -> Result<u64, Refused> {
+    let text = option.text();
     number::megabytes(text)
-        .ok_or_else(|| Refused::value(setting.name, text, "it takes a size as 400M, 4G or 0"))
+        .ok_or_else(|| Refused::value(&option.name, text, "it takes a size as 400M, 4G or 0"))
 }

@@ -3,20 +3,21 @@
 
 use std::ops::{Deref, DerefMut};
 
-use berth_placement::CoreSpec;
 use berth_placement::controller::select::LineOptions;
+use berth_placement::{CoreSpec, Level};
 
+use crate::line::LineOption;
 use crate::node_lists::{Most, expand};
 use crate::number;
 use crate::options::{self, Command, HOST_FILE, Lookup, Takes};
-use crate::reading::{LevelFrom, NodeRange, Refused, Setting, Source, SrunRequest};
+use crate::reading::{LevelFrom, NodeRange, Refused, SrunRequest};
 use crate::release::Release;
 use crate::spelling::{self, LevelBits, TypedBind};
 
 /// The options that srun has read so far, and those that are derived from others later. Until then `ntasks` is what `-n`
 /// gives, and `cpu_bind` is not made of `bind` yet.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct State<'a> {
     request: SrunRequest,
     pub nodefile: bool,
     /// The variable `SLURM_HOSTFILE`.
@@ -27,18 +28,10 @@ pub(super) struct State {
     pub hint: Option<String>,
     /// Whether the hint counts.
     pub hinted: bool,
-    set: Vec<GivenOption>,
+    set: Vec<&'a LineOption>,
 }
 
-/// An option as it was given.
-#[derive(Clone, Debug)]
-struct GivenOption {
-    name: String,
-    source: Source,
-    text: String,
-}
-
-impl Deref for State {
+impl Deref for State<'_> {
     type Target = SrunRequest;
 
     fn deref(&self) -> &SrunRequest {
@@ -46,7 +39,7 @@ impl Deref for State {
     }
 }
 
-impl DerefMut for State {
+impl DerefMut for State<'_> {
     fn deref_mut(&mut self) -> &mut SrunRequest {
         &mut self.request
     }
@@ -55,7 +48,7 @@ impl DerefMut for State {
 /// Sizes of a record's fields: Slurm keeps these numbers in 16 bits.
 const MOST: u32 = u16::MAX as u32;
 
-impl State {
+impl<'a> State<'a> {
     pub(super) fn new(release: Release) -> Self {
         let request = SrunRequest {
             release,
@@ -72,22 +65,13 @@ impl State {
         self.request
     }
 
-    /// Where an option was set last, if it was.
-    pub(super) fn source(&self, name: &str) -> Option<Source> {
-        Some(self.last(name)?.source)
-    }
-
-    /// The text of an option that was set, as it was given last.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        Some(&self.last(name)?.text)
-    }
-
-    fn last(&self, name: &str) -> Option<&GivenOption> {
-        self.set.iter().rfind(|given| given.name == name)
+    /// An option that was set, as it was given last.
+    pub(super) fn last(&self, name: &str) -> Option<&'a LineOption> {
+        self.set.iter().copied().rfind(|given| given.name == name)
     }
 
     pub(super) fn on_line(&self, name: &str) -> bool {
-        self.source(name) == Some(Source::Line)
+        self.last(name).is_some_and(LineOption::is_typed)
     }
 
     /// Whether the nodes stand in a file, whose names are not known here.
@@ -101,21 +85,17 @@ impl State {
         self.set.retain(|given| given.name != name);
     }
 
-    pub(super) fn set(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
-        if let Some(trouble) = setting.trouble {
-            return Err(Refused::trouble(&setting, trouble));
+    pub(super) fn set(&mut self, option: &'a LineOption) -> Result<(), Refused> {
+        if let Some(trouble) = &option.trouble {
+            return Err(Refused::trouble(option, trouble));
         }
-        if is_off(setting) {
-            self.switch_off(setting.name);
+        if is_off(option) {
+            self.switch_off(&option.name);
             return Ok(());
         }
-        self.counts(setting)?;
-        self.words(setting)?;
-        self.set.push(GivenOption {
-            name: setting.name.into(),
-            source: setting.source,
-            text: setting.value.unwrap_or_default().into(),
-        });
+        self.counts(option)?;
+        self.words(option)?;
+        self.set.push(option);
         Ok(())
     }
 
@@ -130,18 +110,18 @@ impl State {
     }
 
     /// Options whose value is a number.
-    fn counts(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
-        let number = || count(setting, 1);
+    fn counts(&mut self, option: &LineOption) -> Result<(), Refused> {
+        let number = || count(option, 1);
         let release = self.release;
-        match setting.name {
+        match option.name.as_str() {
             "ntasks" => {
-                let text = setting.value.unwrap_or_default();
+                let text = option.text();
                 let tasks = number::whole(text, true, release).filter(|tasks| *tasks > 0);
                 let most = i32::MAX as u32 - u32::from(release > Release::V22_05);
                 let tasks = tasks.and_then(|tasks| u32::try_from(tasks).ok());
-                self.ntasks = Some(tasks.ok_or_else(|| no_number(setting, 1, most))?);
+                self.ntasks = Some(tasks.ok_or_else(|| no_number(option, 1, most))?);
             }
-            "nodes" => self.nodes = Some(nodes(setting, release)?),
+            "nodes" => self.nodes = Some(nodes(option, release)?),
             "cpus-per-task" => self.cpus_per_task = Some(number()?),
             "sockets-per-node" => self.node[0] = Some(number()?),
             "cores-per-socket" => self.node[1] = Some(number()?),
@@ -149,17 +129,17 @@ impl State {
             "ntasks-per-node" => self.ntasks_per_node = Some(number()?),
             "ntasks-per-core" => self.ntasks_per_core = Some(number()?),
             "ntasks-per-socket" => self.ntasks_per_socket = Some(number()?),
-            "core-spec" => self.core_spec = CoreSpec::Cores(count(setting, 0)?),
+            "core-spec" => self.core_spec = CoreSpec::Cores(count(option, 0)?),
             "thread-spec" => self.core_spec = CoreSpec::Threads(number()?),
             _ => {}
         }
         Ok(())
     }
 
-    fn words(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
-        let text = setting.value.unwrap_or_default();
-        let wrong = |why| Refused::text(setting.name, text, &why);
-        match setting.name {
+    fn words(&mut self, option: &LineOption) -> Result<(), Refused> {
+        let text = option.text();
+        let wrong = |why| Refused::text(&option.name, text, &why);
+        match option.name.as_str() {
             "cpu-bind" => self.bind_text = Some(text.into()),
             "mem-bind" => {
                 let release = self.release;
@@ -179,7 +159,7 @@ impl State {
                 self.nodefile = true;
             }
             HOST_FILE => self.host_file = Some(text.into()),
-            "exclusive" => self.exclusive(setting)?,
+            "exclusive" => self.exclusive(option)?,
             "overcommit" => self.overcommit = true,
             "exact" => self.exact = true,
             "whole" => self.whole = true,
@@ -195,7 +175,7 @@ impl State {
         self.by_node_info = true;
         let levels = self.bind.levels;
         if let Some(level) = found.level
-            && !(levels.sockets || levels.cores || levels.threads)
+            && levels.all().all(|known| known == Level::Ldoms)
         {
             self.bind.levels = levels.with(LevelBits::only(level));
             self.level_from = Some(LevelFrom::NodeInfo(text.matches(':').count() as u8 + 1));
@@ -203,8 +183,8 @@ impl State {
         Ok(())
     }
 
-    fn exclusive(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
-        let value = setting.value.unwrap_or_default();
+    fn exclusive(&mut self, option: &LineOption) -> Result<(), Refused> {
+        let value = option.text();
         match value.to_ascii_lowercase().as_str() {
             "" | "exclusive" => self.exact = true,
             "oversubscribe" | "user" | "mcs" => {}
@@ -227,38 +207,38 @@ impl State {
 
 /// Whether it is a variable that switches off an option that takes no value: its text is not empty, not
 /// `yes`, and no number other than 0. Source: `slurm_process_option`.
-pub(super) fn is_off(setting: Setting<'_>) -> bool {
-    if setting.source == Source::Line {
+pub(super) fn is_off(option: &LineOption) -> bool {
+    if option.is_typed() {
         return false;
     }
-    let Lookup::Option(row) = options::long(Command::Srun, None, setting.name) else {
+    let Lookup::Option(row) = options::long(Command::Srun, None, &option.name) else {
         return false;
     };
-    let text = setting.value.unwrap_or_default();
+    let text = option.text();
     let (number, rest) = number::leading(text);
     let is_on = text.eq_ignore_ascii_case("yes") || (number != 0 && rest.is_empty());
-    row.takes() == Takes::Nothing && !text.is_empty() && !is_on
+    row.takes == Takes::Nothing && !text.is_empty() && !is_on
 }
 
 /// A number that Slurm keeps in 16 bits. srun itself takes larger ones, and cuts them.
-pub(super) fn count(setting: Setting<'_>, least: u32) -> Result<u32, Refused> {
-    let text = setting.value.unwrap_or_default();
+pub(super) fn count(option: &LineOption, least: u32) -> Result<u32, Refused> {
+    let text = option.text();
     let number = number::whole(text, least > 0, Release::NEWEST);
     let found = number.and_then(|number| u32::try_from(number).ok());
     found
         .filter(|number| *number <= MOST)
-        .ok_or_else(|| no_number(setting, least, MOST))
+        .ok_or_else(|| no_number(option, least, MOST))
 }
 
-fn no_number(setting: Setting<'_>, least: u32, most: u32) -> Refused {
-    let text = setting.value.unwrap_or_default();
+fn no_number(option: &LineOption, least: u32, most: u32) -> Refused {
+    let text = option.text();
     let why = berth_placement::TextError::new(text, &format!("a number from {least} to {most}"));
-    Refused::text(setting.name, text, &why)
+    Refused::text(&option.name, text, &why)
 }
 
 /// `-N`: a number, a range, and from 23.02 on a list of them. Source: `verify_node_count`.
-fn nodes(setting: Setting<'_>, release: Release) -> Result<NodeRange, Refused> {
-    let text = setting.value.unwrap_or_default();
+fn nodes(option: &LineOption, release: Release) -> Result<NodeRange, Refused> {
+    let text = option.text();
     let wrong = || {
         let why = berth_placement::TextError::new(text, "a number of nodes, or least-most");
         Refused::text("nodes", text, &why)
@@ -332,7 +312,7 @@ fn sizes(text: &str) -> Option<NodeRange> {
 }
 
 /// Fills in what was read.
-pub(super) fn from_state(options: &mut LineOptions, state: &State) -> Result<(), Refused> {
+pub(super) fn from_state(options: &mut LineOptions, state: &State<'_>) -> Result<(), Refused> {
     options.nodes = state.nodes;
     let list = state.nodelist.as_deref().filter(|_| !state.list_is_file());
     options.node_names = names("nodelist", list.unwrap_or_default())?;

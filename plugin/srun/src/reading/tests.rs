@@ -5,13 +5,11 @@ use super::*;
 #[test]
 fn variables_give_way_to_options() {
     let with = |line: &[(&'static str, &'static str)], env: &[(&'static str, &'static str)]| {
-        let line = line
-            .iter()
-            .map(|(name, value)| Setting::new(name, Some(value)));
-        let env = env
-            .iter()
-            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
-        read(line.chain(env), Release::V22_05).unwrap()
+        let line = line.iter();
+        let line = line.map(|(name, value)| LineOption::typed(name, Some((*value).into())));
+        let env = env.iter();
+        let env = env.map(|(name, value)| LineOption::by_variable("X", name, value));
+        read(&line.chain(env).collect::<Vec<_>>(), Release::V22_05).unwrap()
     };
     let hint = [("hint", "nomultithread")];
     let bind = with(&[("cpu-bind", "cores")], &hint);
@@ -39,7 +37,7 @@ proptest::proptest! {
             "hint", "nodelist", "exclusive", "cpus-per-task", "tres-per-task"];
         let name = names.get(at).copied().unwrap_or(&name);
         for release in Release::ALL {
-            if let Err(why) = read([Setting::new(name, Some(&value))], release) {
+            if let Err(why) = read(&[LineOption::typed(name, Some(value.clone()))], release) {
                 proptest::prop_assert!(why.to_string().len() < 600, "{}", why);
             }
         }

@@ -7,7 +7,7 @@ use berth_placement::sets::text::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
 use crate::reading::state::{State, from_state};
-use crate::reading::{LevelFrom, Refused, Source, SrunRequest, per_task};
+use crate::reading::{LevelFrom, Refused, SrunRequest, per_task};
 use crate::release::Release;
 use crate::spelling::{LevelBits, TypedBind, hints};
 
@@ -28,7 +28,7 @@ const NOT_BOTH: [(&str, &str, Release); 12] = [
 ];
 
 /// Refuses options that srun does not take beside each other.
-fn not_together(state: &State) -> Result<(), Refused> {
+fn not_together(state: &State<'_>) -> Result<(), Refused> {
     for (one, other, since) in NOT_BOTH {
         if state.release >= since && state.on_line(one) && state.on_line(other) {
             return Err(Refused::together(format!(
@@ -46,7 +46,7 @@ fn not_together(state: &State) -> Result<(), Refused> {
 }
 
 /// Checks options beside each other, and derives the level and the shape of the node.
-pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
+pub(super) fn derive(state: &mut State<'_>) -> Result<(), Refused> {
     not_together(state)?;
     per_task::take(state)?;
     threads_per_core(state)?;
@@ -59,7 +59,7 @@ pub(super) fn derive(state: &mut State) -> Result<(), Refused> {
 }
 
 /// Checks options beside each other, derives the level and the shape of the node, and counts the tasks.
-pub(super) fn verify(mut state: State) -> Result<SrunRequest, Refused> {
+pub(super) fn verify(mut state: State<'_>) -> Result<SrunRequest, Refused> {
     derive(&mut state)?;
     let tasks = tasks(&state)?;
     if state.bind.ignored_rank {
@@ -87,7 +87,7 @@ const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it 
 
 /// The number of tasks: it is given, or follows from nodes, a node's numbers, or a list of nodes (`_opt_verify`). The
 /// model of slurmctld's clients counts them.
-fn tasks(state: &State) -> Result<SrunTasks, Refused> {
+fn tasks(state: &State<'_>) -> Result<SrunTasks, Refused> {
     let requested = state.distribution;
     let arbitrary = requested.is_some_and(|requested| requested.hosts == AcrossHosts::Arbitrary);
     if arbitrary && state.nodelist.is_none() && !state.nodefile {
@@ -111,7 +111,7 @@ fn tasks(state: &State) -> Result<SrunTasks, Refused> {
     })
 }
 
-fn take_bind(state: &mut State, text: &str) -> Result<(), Refused> {
+fn take_bind(state: &mut State<'_>, text: &str) -> Result<(), Refused> {
     let before = state.bind.levels;
     let release = state.release;
     let taken = state.bind.take(text, release);
@@ -124,7 +124,7 @@ fn take_bind(state: &mut State, text: &str) -> Result<(), Refused> {
 
 /// The variable `SLURM_HOSTFILE` names a file where no option names nodes, and makes `-m arbitrary`
 /// of any distribution.
-fn host_file(state: &mut State) {
+fn host_file(state: &mut State<'_>) {
     let named = state.nodelist.is_some() || state.nodefile;
     let Some(file) = state.host_file.take().filter(|_| !named) else {
         return;
@@ -142,8 +142,8 @@ fn host_file(state: &mut State) {
 }
 
 /// `--threads-per-core` means `--cpu-bind=threads` if there is no `--cpu-bind`, or only `verbose`.
-fn threads_per_core(state: &mut State) -> Result<(), Refused> {
-    if state.source("threads-per-core").is_none() {
+fn threads_per_core(state: &mut State<'_>) -> Result<(), Refused> {
+    if state.last("threads-per-core").is_none() {
         return Ok(());
     }
     let text = state.bind_text.as_deref();
@@ -161,7 +161,7 @@ fn threads_per_core(state: &mut State) -> Result<(), Refused> {
 }
 
 /// `--ntasks-per-core` and `--ntasks-per-socket` choose a level if there is none.
-fn tasks_per_object(state: &mut State) -> Result<(), Refused> {
+fn tasks_per_object(state: &mut State<'_>) -> Result<(), Refused> {
     if let Some(most) = state.ntasks_per_core {
         let level = match most {
             2.. if state.release >= Release::V23_02 => Level::Threads,
@@ -183,7 +183,7 @@ fn tasks_per_object(state: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-fn level_where_none(state: &mut State, level: Level, from: LevelFrom) {
+fn level_where_none(state: &mut State<'_>, level: Level, from: LevelFrom) {
     if state.bind.levels.is_empty() {
         state.bind.levels = LevelBits::only(level);
         state.level_from = Some(from);
@@ -191,7 +191,7 @@ fn level_where_none(state: &mut State, level: Level, from: LevelFrom) {
 }
 
 /// Drops the hint, or applies it.
-fn apply_hint(state: &mut State) -> Result<(), Refused> {
+fn apply_hint(state: &mut State<'_>) -> Result<(), Refused> {
     let Some(hint) = state.hint.clone() else {
         return Ok(());
     };
@@ -231,7 +231,7 @@ fn apply_hint(state: &mut State) -> Result<(), Refused> {
 }
 
 /// The option beside which the hint does not count.
-fn in_its_way(state: &State) -> Option<&'static str> {
+fn in_its_way(state: &State<'_>) -> Option<&'static str> {
     // The last two count from 25.11 on, and only on the line.
     let others = [
         ("extra-node-info", "-B"),
@@ -240,30 +240,31 @@ fn in_its_way(state: &State) -> Option<&'static str> {
         ("cores-per-socket", "--cores-per-socket"),
         ("sockets-per-node", "--sockets-per-node"),
     ];
-    let by = |source: Source| {
-        let all = state.release >= Release::V25_11 && source == Source::Line;
+    let is_given = |name: &str, typed: bool| {
+        let last = state.last(name);
+        last.is_some_and(|option| option.is_typed() == typed)
+    };
+    let by = |typed: bool| {
+        let all = state.release >= Release::V25_11 && typed;
         let mut counted = others.iter().take(if all { 5 } else { 3 });
-        let other = counted.find(|(name, _)| state.source(name) == Some(source));
+        let other = counted.find(|(name, _)| is_given(name, typed));
         other.map(|(_, shown)| *shown)
     };
     let bare = state.bind.is_bare();
     // Until 23.02 a `--cpu-bind=verbose` of the line stood in the way of a variable's hint.
     let lenient = state.release >= Release::V23_11 || state.on_line("hint");
-    let bind = |source| {
-        let is_set = state.source("cpu-bind") == Some(source);
-        (is_set && !(lenient && bare)).then_some("--cpu-bind")
+    let found = |typed: bool| {
+        let bind = || is_given("cpu-bind", typed) && !(lenient && bare);
+        by(typed).or_else(|| bind().then_some("--cpu-bind"))
     };
     match state.on_line("hint") {
-        true => by(Source::Line).or_else(|| bind(Source::Line)),
-        false => by(Source::Line)
-            .or_else(|| bind(Source::Line))
-            .or_else(|| by(Source::Environment))
-            .or_else(|| bind(Source::Environment)),
+        true => found(true),
+        false => found(true).or_else(|| found(false)),
     }
 }
 
 /// A hint of the line goes over variables.
-fn reset_others(state: &mut State) {
+fn reset_others(state: &mut State<'_>) {
     for name in [
         "ntasks-per-core",
         "threads-per-core",

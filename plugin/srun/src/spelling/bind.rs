@@ -7,52 +7,33 @@ use berth_placement::{CpuBind, Level, MemBind, MemPolicy, Mode, TextError};
 use crate::release::Release;
 use crate::spelling::{level, list, words};
 
-/// The requested levels. Words of `--cpu-bind` replace each other; hints add up.
+/// The requested levels, a bit for each. Words of `--cpu-bind` replace each other; hints add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Slurm's own words")]
-pub struct LevelBits {
-    pub threads: bool,
-    pub cores: bool,
-    pub sockets: bool,
-    pub ldoms: bool,
-}
+pub struct LevelBits(u8);
 
 impl LevelBits {
     /// That level alone.
     #[must_use]
     pub fn only(level: Level) -> Self {
-        let mut bits = Self::default();
-        match level {
-            Level::Threads => bits.threads = true,
-            Level::Cores => bits.cores = true,
-            Level::Sockets => bits.sockets = true,
-            Level::Ldoms => bits.ldoms = true,
-        }
-        bits
+        Self(1 << level as u8)
     }
 
     /// The levels of both.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
-        Self {
-            threads: self.threads || other.threads,
-            cores: self.cores || other.cores,
-            sockets: self.sockets || other.sockets,
-            ldoms: self.ldoms || other.ldoms,
-        }
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it has a level.
+    #[must_use]
+    pub fn has(self, level: Level) -> bool {
+        self.with(Self::only(level)) == self
     }
 
     /// All requested levels; the one that slurmd follows comes first.
     pub fn all(self) -> impl Iterator<Item = Level> {
-        let all = [
-            (self.threads, Level::Threads),
-            (self.cores, Level::Cores),
-            (self.sockets, Level::Sockets),
-            (self.ldoms, Level::Ldoms),
-        ];
-        all.into_iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, level)| level)
+        let all = [Level::Threads, Level::Cores, Level::Sockets, Level::Ldoms];
+        all.into_iter().filter(move |level| self.has(*level))
     }
 
     /// Whether there is none.
@@ -136,33 +117,32 @@ pub fn cpu_bind(text: &str, release: Release) -> Result<CpuBind, TextError> {
 /// A mode with a list.
 fn listed(word: &str) -> Result<Mode, TextError> {
     let kinds = [
-        (["map_cpu", "mapcpu"], "CPU numbers such as 0,2 or 1*4"),
-        (
-            ["mask_cpu", "maskcpu"],
-            "CPU masks such as 0x1,0xc or 0x3*4",
-        ),
-        (
-            ["map_ldom", "mapldom"],
-            "NUMA node numbers such as 0,2 or 1*4",
-        ),
-        (
-            ["mask_ldom", "maskldom"],
-            "NUMA node masks such as 0x1,0x6 or 0x3*4",
-        ),
+        (["map_cpu", "mapcpu"], CPU_NUMBERS),
+        (["mask_cpu", "maskcpu"], CPU_MASKS),
+        (["map_ldom", "mapldom"], NODE_NUMBERS),
+        (["mask_ldom", "maskldom"], NODE_MASKS),
     ];
-    let (name, list) = list::of(word, &kinds).ok_or_else(|| unknown_cpu_bind(word))??;
-    Mode::read(name, &list).unwrap_or_else(|| Err(unknown_cpu_bind(word)))
+    let unknown = || {
+        let values = "quiet, verbose, none, rank, map_cpu:LIST, mask_cpu:LIST, rank_ldom, map_ldom:LIST, \
+                      mask_ldom:LIST, sockets, cores, threads, ldoms";
+        unknown("--cpu-bind", word, values)
+    };
+    let (name, list) = list::of(word, &kinds).ok_or_else(unknown)??;
+    Mode::read(name, &list).unwrap_or_else(|| Err(unknown()))
 }
 
-fn unknown_cpu_bind(word: &str) -> TextError {
+const CPU_NUMBERS: &str = "CPU numbers such as 0,2 or 1*4";
+const CPU_MASKS: &str = "CPU masks such as 0x1,0xc or 0x3*4";
+const NODE_NUMBERS: &str = "NUMA node numbers such as 0,2 or 1*4";
+const NODE_MASKS: &str = "NUMA node masks such as 0x1,0x6 or 0x3*4";
+
+/// The error for a word that is none of the option's values.
+fn unknown(option: &str, word: &str, values: &str) -> TextError {
     let wanted = match word.eq_ignore_ascii_case("help") {
-        true => "a --cpu-bind for a step: srun prints its help and starts nothing",
-        false => {
-            "a --cpu-bind value: quiet, verbose, none, rank, map_cpu:LIST, mask_cpu:LIST, \
-             rank_ldom, map_ldom:LIST, mask_ldom:LIST, sockets, cores, threads, ldoms"
-        }
+        true => format!("a {option} for a step: srun prints its help and starts nothing"),
+        false => format!("a {option} value: {values}"),
     };
-    TextError::new(word, wanted)
+    TextError::new(word, &wanted)
 }
 
 /// The meaning of a whole `--mem-bind`.
@@ -198,28 +178,16 @@ pub fn mem_bind_into(bind: &mut MemBind, text: &str, release: Release) -> Result
 
 fn mem_listed(word: &str) -> Result<MemPolicy, TextError> {
     let kinds = [
-        (
-            ["map_mem", "mapmem"],
-            "NUMA node numbers such as 0,2 or 1*4",
-        ),
-        (
-            ["mask_mem", "maskmem"],
-            "NUMA node masks such as 0x1,0x6 or 0x3*4",
-        ),
+        (["map_mem", "mapmem"], NODE_NUMBERS),
+        (["mask_mem", "maskmem"], NODE_MASKS),
     ];
-    let (name, list) = list::of(word, &kinds).ok_or_else(|| unknown_mem_bind(word))??;
-    MemPolicy::read(name, &list).unwrap_or_else(|| Err(unknown_mem_bind(word)))
-}
-
-fn unknown_mem_bind(word: &str) -> TextError {
-    let wanted = match word.eq_ignore_ascii_case("help") {
-        true => "a --mem-bind for a step: srun prints its help and starts nothing",
-        false => {
-            "a --mem-bind value: quiet, verbose, prefer, none, rank, local, map_mem:LIST, \
-             mask_mem:LIST; sort and nosort up to Slurm 25.05"
-        }
+    let unknown = || {
+        let values = "quiet, verbose, prefer, none, rank, local, map_mem:LIST, mask_mem:LIST; sort and nosort up to \
+                      Slurm 25.05";
+        unknown("--mem-bind", word, values)
     };
-    TextError::new(word, wanted)
+    let (name, list) = list::of(word, &kinds).ok_or_else(unknown)??;
+    MemPolicy::read(name, &list).unwrap_or_else(|| Err(unknown()))
 }
 
 /// Whether a list goes on here: with a decimal digit, or with hexadecimal digits up to the next

@@ -148,22 +148,22 @@ impl Hints {
                 self.any_node = true;
                 self.one_core_a_socket = false;
                 self.threads_per_core = Some(Some(1));
-                self.levels.cores = true;
+                self.levels = self.levels.with(LevelBits::only(Level::Cores));
             }
             "memory_bound" => {
                 self.one_core_a_socket = true;
                 self.threads_per_core = Some(Some(1));
-                self.levels.cores = true;
+                self.levels = self.levels.with(LevelBits::only(Level::Cores));
             }
             "multithread" => {
                 self.threads_per_core = Some(None);
-                self.levels.threads = true;
+                self.levels = self.levels.with(LevelBits::only(Level::Threads));
                 self.one_thread = Some(false);
                 self.any_tasks_per_core = true;
             }
             "nomultithread" => {
                 self.threads_per_core = Some(Some(1));
-                self.levels.threads = true;
+                self.levels = self.levels.with(LevelBits::only(Level::Threads));
                 self.one_thread = Some(true);
             }
             _ => return None,

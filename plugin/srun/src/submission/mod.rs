@@ -14,7 +14,7 @@ use berth_placement::request::cpu_bind::Mode;
 use crate::conf::Config;
 use crate::line::{self, Line, LineOption};
 use crate::options::{Command, Own, growing, variables};
-use crate::reading::{NodeRange, Setting, SrunRequest, read};
+use crate::reading::{NodeRange, SrunRequest, read};
 use crate::release::Release;
 
 pub use directives::{DOS_LINES, Directive, Word, directives, refused_script};
@@ -113,15 +113,13 @@ impl Words {
     /// that the table does not have may belong to another plugin.
     fn request(&self, env: impl Fn(&str) -> Option<String>) -> Option<SrunRequest> {
         let wanted = variables(Command::Srun, self.release).filter(|_| self.is_srun);
-        let set: Vec<_> = wanted
-            .filter_map(|(variable, name)| Some((name, env(variable)?)))
+        let outer: Vec<_> = wanted
+            .filter_map(|(variable, name)| {
+                Some(LineOption::by_variable(variable, name, &env(variable)?))
+            })
             .collect();
-        let outer = set
-            .iter()
-            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
         let own = self.options.iter().filter(|one| one.trouble.is_none());
-        let own = own.map(|one| Setting::new(&one.name, one.value.as_deref()));
-        read(outer.chain(own), self.release).ok()
+        read(outer.iter().chain(own), self.release).ok()
     }
 
     /// CPUs of each task, if the job cannot have more; `None` if that is not sure.

@@ -52,7 +52,7 @@ fn unknown_option(case: &Case<'_>, given: &LineOption) -> Option<Finding> {
     if given.name.chars().count() == 1 {
         return warning("unknown-option", format!("{who} {REFUSED}"));
     }
-    let has = |program, release| matches!(long(program, Some(release), &given.name), Lookup::Option(row) if row.typed() == given.name);
+    let has = |program, release| matches!(long(program, Some(release), &given.name), Lookup::Option(row) if row.typed == given.name);
     let others = [Program::Srun, Program::Sbatch, Program::Salloc];
     let mut lines = Release::ALL.into_iter().filter(|line| has(program, *line));
     if let Some(first) = lines.next() {
@@ -103,7 +103,7 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
     let is_name = |text: &str| {
         let name = text.split('=').next().unwrap_or_default();
         let found = long(program, Some(case.around.release), name);
-        name.len() > 2 && matches!(found, Lookup::Option(row) if row.typed() == name)
+        name.len() > 2 && matches!(found, Lookup::Option(row) if row.typed == name)
     };
     let starts = command.line.options.iter().map(|given| given.words.start);
     let mut words = starts.filter_map(|at| Some((at, command.words.get(at)?)));
