@@ -13,8 +13,8 @@ use crate::request::fixes::Fixes;
 use crate::request::mem_bind::MemPolicy;
 use crate::request::{Claims, Request};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::{LocalId, NumaId};
-use crate::sets::nodeset::NodeSet;
 use crate::topology::node::Node;
 
 /// Puts each task's NUMA nodes into a plan, by the CPUs that the plan gives it. `local` leaves out nodes

@@ -8,7 +8,7 @@ use crate::answer::cpuset::CpusetNote;
 use crate::answer::mapping::MappingNote;
 use crate::answer::near::NearNote;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::text::{counted, either};
 
 /// Something the user should know although the step runs.

@@ -13,8 +13,8 @@ use crate::request::mem_bind::MemPolicy;
 use crate::request::near::Near;
 use crate::request::wish::Contradiction;
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::LocalId;
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::{counted, either, repeated};
 
 /// A refused request.

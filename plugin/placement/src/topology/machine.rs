@@ -4,8 +4,8 @@
 //! Pure data; `berth-discover` makes it, or it is read from a machine file.
 
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::{CoreIdx, CpuId, NumaId};
-use crate::sets::nodeset::NodeSet;
 use crate::topology::devices::Device;
 use crate::topology::parts::{CoreKind, MachineError};
 
