@@ -83,12 +83,7 @@ pub(crate) fn by_level(
         place::place(&walk, table, here.owned, thread_chunk(here, &walk))
     });
     match placed {
-        Ok(placed) => Ok(bound(
-            here,
-            &placed,
-            &walk,
-            Rule::Level { level, order, from },
-        )),
+        Ok(placed) => Ok(bound(here, &placed, &walk, from)),
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
         // Slurm has granted CPUs that the step's cgroup lacks.
         Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
@@ -129,9 +124,11 @@ fn thread_chunk(here: &Situation<'_>, walk: &Walk) -> Option<u32> {
     }
 }
 
-fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, rule: Rule) -> Plan {
-    let tasks = Widening::to(walk.level, here.node, here.owned).tasks(placed);
-    let notes = notes::of(here, placed, walk, &tasks);
+fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, from: LevelFrom) -> Plan {
+    let (level, order) = (walk.level, walk.order);
+    let rule = Rule::Level { level, order, from };
+    let tasks = Widening::to(level, here.node, here.owned).tasks(placed);
+    let notes = notes::of(here, placed, (walk, from), &tasks);
     let mut plan = here.each(tasks, rule);
     plan.notes = notes;
     plan.decision.cpus_per_task = walk.cpus_per_task;
