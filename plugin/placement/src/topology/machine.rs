@@ -167,7 +167,8 @@ impl Machine {
             }
         }
         if !rest.is_empty() {
-            let after = domains.last().map_or(0, |(id, _)| id.0 + 1);
+            let numbers = self.parts.numa_nodes.iter().map(|node| node.id.0);
+            let after = numbers.max().map_or(0, |last| last.saturating_add(1));
             domains.push((NumaId(after), rest));
         }
         domains
