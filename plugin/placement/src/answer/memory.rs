@@ -82,8 +82,12 @@ impl<'a> Memory<'a> {
         let machine = node.machine().ok_or_else(|| MemoryRefusal::Unknown {
             requested: policy.clone(),
         })?;
+        let found = machine.numa_nodes();
+        if found.is_empty() {
+            return Err(MemoryRefusal::NoNodes(policy.clone()));
+        }
         Ok(Self {
-            found: machine.numa_nodes(),
+            found,
             node,
             known: HashMap::new(),
             policy,

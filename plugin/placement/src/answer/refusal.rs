@@ -345,6 +345,12 @@ pub enum MemoryRefusal {
         /// The requested value.
         requested: MemPolicy,
     },
+    /// The machine has no NUMA node.
+    #[display(
+        "--mem-bind={} requests NUMA nodes, and this node has none; leave --mem-bind out",
+        repeated(_0)
+    )]
+    NoNodes(MemPolicy),
     /// NUMA nodes that do not exist.
     #[display(
         "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node has NUMA nodes {found}; {}",

@@ -10,7 +10,7 @@ mod widen;
 
 use crate::answer::decision::{LevelFrom, Rule};
 use crate::answer::plan::{Message, Plan};
-use crate::answer::refusal::{NoPlace, Refusal};
+use crate::answer::refusal::Refusal;
 use crate::owned::Reserved;
 use crate::request::CoreSpec;
 use crate::request::cpu_bind::Level;
@@ -88,7 +88,7 @@ pub(crate) fn by_level(
         // Slurm has granted CPUs that the step's cgroup lacks.
         Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
         Err(_) if here.owned.reserved == Reserved::Some => Ok(here.too_many_reserved()),
-        Err(why) => Err(no_place(here, why, &walk)),
+        Err(why) => Err(here.no_place(why)),
     }
 }
 
@@ -149,14 +149,4 @@ fn overcommitted(here: &Situation<'_>, walk: &Walk) -> Plan {
 fn crowded(here: &Situation<'_>, mut plan: Plan) -> Plan {
     plan.notes.extend(notes::of_all(here));
     plan
-}
-
-fn no_place(here: &Situation<'_>, why: NoPlace, walk: &Walk) -> Refusal {
-    Refusal::NoPlace {
-        why,
-        tasks: here.request.tasks,
-        cpus_per_task: here.request.cpus_per_task,
-        threads_per_core: walk.threads_per_core,
-        own: here.owned.cpus.clone(),
-    }
 }
