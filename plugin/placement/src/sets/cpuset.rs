@@ -195,7 +195,8 @@ impl<T> Set<T> {
                     (base, rest) = (at as u32 * BITS, word);
                     continue;
                 }
-                let (low, count) = first_run(rest);
+                let low = rest.trailing_zeros();
+                let count = (rest >> low).trailing_ones();
                 rest &= !(u64::MAX >> (BITS - count) << low);
                 let (first, last) = (base + low, base + low + count - 1);
                 match run.replace((first, last)) {
@@ -231,6 +232,13 @@ impl<T> Set<T> {
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.by_word(other, |mine, theirs| mine & !theirs)
+    }
+
+    /// The set whose words are computed from the words of two sets.
+    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        let count = self.word_count().max(other.word_count());
+        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
+        Self::from_words(words.collect::<Vec<_>>())
     }
 
     /// Whether every member is also in `other`.
@@ -333,12 +341,6 @@ fn members(at: usize, word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The place of a word's lowest bit, and how many set bits follow each other from there on.
-fn first_run(word: u64) -> (u32, u32) {
-    let low = word.trailing_zeros();
-    (low, (word >> low).trailing_ones())
-}
-
 /// By words from the least significant on; a set that ends first comes first.
 impl<T: Eq> Ord for Set<T> {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -388,15 +390,6 @@ impl<T> fmt::Display for Set<T> {
 impl<T> fmt::Debug for Set<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{self}}}")
-    }
-}
-
-impl<T> Set<T> {
-    /// The set whose words are computed from the words of two sets.
-    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
-        let count = self.word_count().max(other.word_count());
-        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
-        Self::from_words(words.collect::<Vec<_>>())
     }
 }
 
