@@ -144,7 +144,7 @@ const NODES: &str = "/sys/devices/system/node";
 /// # Errors
 /// The kernel's answer: `ESRCH` once the process has ended, `ENOSYS` on a kernel without NUMA.
 pub fn migrate(pid: pid_t, from: &NodeSet, to: &NodeSet) -> io::Result<u64> {
-    let (from, to) = (mask(from), mask(to));
+    let (from, to) = (words(from), words(to));
     // SAFETY: both masks live during the call, and the kernel reads no more bits of them than they have.
     let left: c_long = unsafe {
         libc::syscall(
@@ -158,7 +158,9 @@ pub fn migrate(pid: pid_t, from: &NodeSet, to: &NodeSet) -> io::Result<u64> {
     u64::try_from(left).map_err(|_| io::Error::last_os_error())
 }
 
-fn mask(nodes: &NodeSet) -> Nodes {
+/// Some nodes as the kernel's words, without memory of their own.
+#[must_use]
+pub fn words(nodes: &NodeSet) -> Nodes {
     let mut words = [0; WORDS];
     for NumaId(node) in nodes.iter() {
         if let Some(word) = words.get_mut((node / u64::BITS) as usize) {
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn every_node_has_its_bit() {
         let nodes: NodeSet = [0, 63, 64, 1023].map(NumaId).into_iter().collect();
-        let words = mask(&nodes);
+        let words = super::words(&nodes);
         assert_eq!((words[0], words[1], words[15]), (1 | 1 << 63, 1, 1 << 63));
     }
 

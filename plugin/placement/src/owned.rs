@@ -10,8 +10,8 @@ use crate::request::fixes::Fix;
 use crate::request::keyword_options::CoreKindWish;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::PuSet;
 use crate::sets::ids::{CoreIdx, PuIdx};
-use crate::sets::pu_set::PuSet;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
 use crate::topology::pu_table::PuTable;
@@ -121,7 +121,7 @@ impl Owned {
     /// Whether a hardware thread may be used.
     #[must_use]
     pub fn has(&self, pu: PuIdx) -> bool {
-        self.usable.has(pu)
+        self.usable.contains(pu)
     }
 
     /// The usable hardware threads.
@@ -160,10 +160,8 @@ impl Owned {
         if self.cpus.count() == self.usable.count() && self.cpus.is_subset(cpus) {
             return self.usable.clone();
         }
-        let mut usable = PuSet::empty(table.len());
         let inside = self.usable.iter().filter(|pu| table.is_in(*pu, cpus));
-        inside.for_each(|pu| usable.insert(pu));
-        usable
+        inside.collect()
     }
 
     /// The CPUs that the step may use if it has no others than some.
@@ -202,7 +200,7 @@ pub(crate) fn reserved_cpus<'a>(request: &'a Request, node: &Node) -> Cow<'a, Cp
 
 fn cpus_of(pus: &PuSet, table: &PuTable) -> CpuSet {
     match table.all() {
-        Some(all) if pus.is_full() => all.clone(),
+        Some(all) if pus.count() == table.len() => all.clone(),
         _ => table.cpus(pus.iter()),
     }
 }
@@ -226,31 +224,21 @@ fn keep_free(usable: &mut PuSet, reserved: &CpuSet, table: &PuTable) -> Reserved
 
 fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {
     let table = node.table();
-    let mut usable = PuSet::empty(table.len());
-    let mut add = |cpus: &CpuSet| {
-        let own = table.pus().filter(|pu| table.is_in(*pu, cpus));
-        own.for_each(|pu| usable.insert(pu));
-    };
+    let every = || PuSet::first(table.len() as u32);
+    let with = |cpus: &CpuSet| table.pus().filter(|pu| table.is_in(*pu, cpus)).collect();
     match allocation {
-        Allocation::Whole => match node.allowed() {
-            Some(allowed) => add(allowed),
-            None => return PuSet::full(table.len()),
-        },
-        Allocation::Cpus(cpus) => add(cpus),
-        Allocation::Cores { .. } if table.is_empty() => {}
+        Allocation::Whole => node.allowed().map_or_else(every, with),
+        Allocation::Cpus(cpus) => with(cpus),
+        Allocation::Cores { .. } if table.is_empty() => PuSet::new(),
         Allocation::Cores { cores, configured } => {
             let known = named_cores(*configured, node);
             if is_every_core(cores, known, table) {
-                return PuSet::full(table.len());
+                return every();
             }
-            for core in cores {
-                for pu in table.pus_of_core(core.0 % known) {
-                    usable.insert(pu);
-                }
-            }
+            let pus = |core: &CoreIdx| table.pus_of_core(core.0 % known);
+            cores.iter().flat_map(pus).collect()
         }
     }
-    usable
 }
 
 /// Leaves the cores of the requested kind, on a machine that has it.

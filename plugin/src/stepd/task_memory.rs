@@ -82,7 +82,7 @@ pub(crate) fn prepare(
         return None;
     }
     let masks = match preferred {
-        Some(nodes) => nodes.to_hex(),
+        Some(nodes) => nodes.to_short_hex(),
         None if tasks.is_empty() => String::new(),
         None => text,
     };
@@ -146,8 +146,10 @@ impl Prepared {
             self.show(ids, None);
             return SUCCESS;
         };
-        match memory::set_policy(self.kind, wanted.words()) {
-            _ if self.pretended => self.report(ids, wanted.words()),
+        let wanted = memory::words(wanted);
+        let wanted = trimmed(&wanted);
+        match memory::set_policy(self.kind, wanted) {
+            _ if self.pretended => self.report(ids, wanted),
             Ok(()) => self.show(ids, Some(wanted)),
             Err(errno) => {
                 self.refused(ids, wanted, errno);
@@ -158,7 +160,7 @@ impl Prepared {
     }
 
     /// Reads the policy back from the kernel, and reports a difference.
-    fn show(&self, ids: ChildIds, wanted: Option<&NodeSet>) {
+    fn show(&self, ids: ChildIds, wanted: Option<&[u64]>) {
         let Ok((found, now)) = memory::policy() else {
             return;
         };
@@ -167,8 +169,8 @@ impl Prepared {
         }
         if let Some(wanted) = wanted
             && self.notes
-            && trimmed(&now) != wanted.words()
-            && !is_one_of_many((self.kind, found), (&now, wanted.words()))
+            && trimmed(&now) != wanted
+            && !is_one_of_many((self.kind, found), (&now, wanted))
         {
             let mut line = StackLine::new();
             let _ = writeln!(
@@ -176,7 +178,7 @@ impl Prepared {
                 "berth: note: task {}: --mem-bind requests NUMA nodes 0x{}, but the kernel gives \
                  0x{}; compare with Mems_allowed in /proc/self/status",
                 ids.procid,
-                Hex(wanted.words()),
+                Hex(wanted),
                 Hex(&now),
             );
             line.send();
@@ -189,7 +191,7 @@ impl Prepared {
         }
     }
 
-    fn refused(&self, ids: ChildIds, wanted: &NodeSet, errno: i32) {
+    fn refused(&self, ids: ChildIds, wanted: &[u64], errno: i32) {
         if !self.strict && !self.notes {
             return;
         }
@@ -205,7 +207,7 @@ impl Prepared {
              (error {errno}): none has memory that this job may use, compare with Mems_allowed in \
              /proc/self/status; {end}",
             ids.procid,
-            Hex(wanted.words()),
+            Hex(wanted),
         );
         line.send();
     }

@@ -63,7 +63,7 @@ fn mask(text: &str) -> Verdict {
 
 fn node_mask(text: &str) -> Verdict {
     judged(NodeSet::from_hex(text), |set| {
-        NodeSet::from_hex(&set.to_hex()).ok()
+        NodeSet::from_hex(&set.to_short_hex()).ok()
     })
 }
 

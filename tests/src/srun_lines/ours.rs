@@ -133,7 +133,7 @@ fn mem_bind(asked: &SrunRequest) -> String {
         None => (0, String::new()),
         Some(MemPolicy::Rank) => (0x4, String::new()),
         Some(MemPolicy::Map(list)) => (0x8, joined(list.iter().map(|node| node.0))),
-        Some(MemPolicy::Mask(list)) => (0x10, joined(list.iter().map(|mask| mask.to_hex()))),
+        Some(MemPolicy::Mask(list)) => (0x10, joined(list.iter().map(|mask| mask.to_short_hex()))),
         Some(MemPolicy::Local) => (0x20, String::new()),
     };
     let switches = [(bind.verbose, 0x1), (bind.sort, 0x40), (bind.prefer, 0x80)];

@@ -69,14 +69,9 @@ impl Chosen {
 }
 
 fn union(cores: &[ChosenCore]) -> CpuSet {
-    if let [one] = cores {
-        return one.cpus.clone();
-    }
-    let mut words = Vec::new();
-    for core in cores {
-        core.cpus.add_to(&mut words);
-    }
-    CpuSet::from_words(words)
+    let mut all = CpuSet::new();
+    cores.iter().for_each(|core| all.insert_all(&core.cpus));
+    all
 }
 
 /// A task's cores as an `explicit` strategy and Grid Engine's pe_hostfile have them.

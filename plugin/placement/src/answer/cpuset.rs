@@ -6,8 +6,8 @@ use derive_more::Display;
 
 use crate::request::cpuset::{CpusetName, CpusetRequest};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::NumaId;
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::{counted, either, repeated};
 
 /// The cpuset of a step's job on this node.

@@ -92,10 +92,13 @@ fn too_many(tasks: u32, fits: u32, short: Short, among: Among) -> String {
         Short::Cpus | Short::Limit | Short::List => "pe=",
     };
     match (among, tasks, fits) {
-        (Among::Node, _, 0) => format!(
-            "not one of the {} on this node fits; use a smaller {smaller}, a wider level, or a larger allocation",
-            counted(tasks, "task")
-        ),
+        (Among::Node, _, 0) => {
+            let none = match tasks {
+                1 => "the task on this node does not fit".into(),
+                _ => format!("not one of the {tasks} tasks on this node fits"),
+            };
+            format!("{none}; use a smaller {smaller}, a wider level, or a larger allocation")
+        }
         (Among::Node, ..) => format!(
             "{tasks} tasks are on this node, and {fits} of them {fit}; use at most {} on this node, or {}",
             counted(fits, "task"),

@@ -13,8 +13,8 @@ use crate::request::fixes::Fixes;
 use crate::request::mem_bind::MemPolicy;
 use crate::request::{Claims, Request};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::{LocalId, NumaId};
-use crate::sets::nodeset::NodeSet;
 use crate::topology::node::Node;
 
 /// Puts each task's NUMA nodes into a plan, by the CPUs that the plan gives it. `local` leaves out nodes
@@ -82,8 +82,12 @@ impl<'a> Memory<'a> {
         let machine = node.machine().ok_or_else(|| MemoryRefusal::Unknown {
             requested: policy.clone(),
         })?;
+        let found = machine.numa_nodes();
+        if found.is_empty() {
+            return Err(MemoryRefusal::NoNodes(policy.clone()));
+        }
         Ok(Self {
-            found: machine.numa_nodes(),
+            found,
             node,
             known: HashMap::new(),
             policy,

@@ -8,7 +8,7 @@ use crate::answer::cpuset::CpusetNote;
 use crate::answer::mapping::MappingNote;
 use crate::answer::near::NearNote;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::text::{counted, either};
 
 /// Something the user should know although the step runs.
@@ -82,13 +82,13 @@ pub enum Note {
         /// `--threads-per-core`, or what a hint made of it.
         threads_per_core: Option<u32>,
     },
-    /// Tasks are bound to one socket or NUMA node although others of the step have no task.
+    /// Tasks are bound to one core, socket or NUMA node although others of the step have no task.
     #[display(
         "some of the {tasks} tasks on this node are bound to the same {unit}, and {} of this step {} idle; use \
          {}, which goes round the {unit}s",
         counted(*idle, unit),
         either(idle, "stays", "stay"),
-        if *unit == "socket" { "-m block:cyclic" } else { "--map-by numa" }
+        rounds(unit)
     )]
     ObjectsIdle {
         /// Tasks on this node.
@@ -194,6 +194,15 @@ impl Note {
             }
         }
         notes.push(note);
+    }
+}
+
+/// The option that goes round such objects.
+fn rounds(unit: &str) -> &'static str {
+    match unit {
+        "core" => "--cpu-bind=cores",
+        "socket" => "-m block:cyclic",
+        _ => "--map-by numa",
     }
 }
 

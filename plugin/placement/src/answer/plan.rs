@@ -12,10 +12,10 @@ use crate::answer::decision::Decision;
 use crate::answer::near::Nearby;
 use crate::answer::note::Note;
 use crate::request::cpu_bind::{Level, Mode};
-use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::{CpuSet, NodeSet, Set};
 use crate::sets::cpuset_text::{Digits, ZERO};
+use crate::sets::ids::CpuId;
 use crate::sets::limits::LIST_BYTES;
-use crate::sets::nodeset::NodeSet;
 
 /// The plan of a step on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,14 +93,14 @@ impl Plan {
         self.tasks.first()?.mems.as_ref()?;
         let mut masks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            masks.push(task.mems.as_ref()?.as_cpus());
+            masks.push(task.mems.as_ref()?);
         }
         Some(MaskList::new(masks.into_iter(), 1, Digits::Lower).text())
     }
 
     /// The tasks' masks as in the message; `None` if the message has none of ours.
     #[must_use]
-    pub fn masks(&self) -> Option<MaskList<'_, impl Iterator<Item = &CpuSet> + Clone>> {
+    pub fn masks(&self) -> Option<MaskList<'_, CpuId, impl Iterator<Item = &CpuSet> + Clone>> {
         let (count, width) = match self.message {
             Message::Each { width } => (self.tasks.len(), width),
             Message::Shared { width, .. } => (1, width),
@@ -128,23 +128,23 @@ impl Plan {
 }
 
 /// Masks in the order of tasks. A list that is shorter than there are tasks begins again.
-pub struct MaskList<'a, I> {
-    masks: Masks<'a, I>,
+pub struct MaskList<'a, T, I> {
+    masks: Masks<'a, T, I>,
     digits: Digits,
     length: usize,
 }
 
-enum Masks<'a, I> {
+enum Masks<'a, T, I> {
     /// One for each task, padded to this number of bits.
     Each(I, u32),
     /// Without padding, each with its number of successive tasks.
-    Runs(Vec<(&'a CpuSet, u32)>),
+    Runs(Vec<(&'a Set<T>, u32)>),
 }
 
-impl<'a, I: Iterator<Item = &'a CpuSet> + Clone> MaskList<'a, I> {
+impl<'a, T: Eq, I: Iterator<Item = &'a Set<T>> + Clone> MaskList<'a, T, I> {
     /// `masks` are those of all tasks.
     pub(crate) fn new(masks: I, width: u32, digits: Digits) -> Self {
-        let plain = |mask: &CpuSet| mask.hex_length(width) + 1;
+        let plain = |mask: &Set<T>| mask.hex_length(width) + 1;
         let length: usize = masks.clone().map(plain).sum();
         if length <= LIST_BYTES {
             return Self {
@@ -176,7 +176,7 @@ impl<'a, I: Iterator<Item = &'a CpuSet> + Clone> MaskList<'a, I> {
     /// Where `zeros` are fewer than [`MaskList::length`].
     pub fn put(&self, zeros: &mut [u8]) {
         let mut left = zeros;
-        let mut put = |mask: &CpuSet, width: u32, count: u32| {
+        let mut put = |mask: &Set<T>, width: u32, count: u32| {
             let text = left.split_off_mut(..mask.hex_length(width));
             mask.put(self.digits, text.unwrap_or_default());
             if count > 1 {
@@ -205,8 +205,8 @@ impl<'a, I: Iterator<Item = &'a CpuSet> + Clone> MaskList<'a, I> {
 }
 
 /// Characters of a list with repeats, without leading zeros.
-fn length_of(runs: &[(&CpuSet, u32)]) -> usize {
-    let part = |(mask, count): &(&CpuSet, u32)| {
+fn length_of<T>(runs: &[(&Set<T>, u32)]) -> usize {
+    let part = |(mask, count): &(&Set<T>, u32)| {
         let repeat = match count {
             1 => 0,
             _ => count.ilog10() as usize + 2,
@@ -236,7 +236,6 @@ fn period<T: PartialEq>(list: &[T]) -> usize {
 mod tests {
     use super::*;
     use crate::request::cpu_bind::Mode;
-    use crate::sets::ids::CpuId;
 
     #[test]
     fn where_a_list_begins_again() {

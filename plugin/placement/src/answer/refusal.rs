@@ -13,8 +13,8 @@ use crate::request::mem_bind::MemPolicy;
 use crate::request::near::Near;
 use crate::request::wish::Contradiction;
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::LocalId;
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::{counted, either, repeated};
 
 /// A refused request.
@@ -345,6 +345,12 @@ pub enum MemoryRefusal {
         /// The requested value.
         requested: MemPolicy,
     },
+    /// The machine has no NUMA node.
+    #[display(
+        "--mem-bind={} requests NUMA nodes, and this node has none; leave --mem-bind out",
+        repeated(_0)
+    )]
+    NoNodes(MemPolicy),
     /// NUMA nodes that do not exist.
     #[display(
         "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node has NUMA nodes {found}; {}",

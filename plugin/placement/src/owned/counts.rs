@@ -1,8 +1,8 @@
 //! How much of a node's objects a step owns whole and in part.
 //! In: its usable hardware threads. Out: [`Counts`]. Pure. Source: `_get_avail_map`.
 
+use crate::sets::cpuset::PuSet;
 use crate::sets::ids::PuIdx;
-use crate::sets::pu_set::PuSet;
 use crate::topology::pu_table::PuTable;
 
 /// Objects owned whole and in part.
@@ -24,7 +24,7 @@ pub struct Counts {
 
 impl Counts {
     pub(super) fn of(usable: &PuSet, table: &PuTable, known_cores: u32) -> Self {
-        if table.all().is_some() && usable.is_full() {
+        if table.all().is_some() && usable.count() == table.len() {
             return Self {
                 whole_node: true,
                 sockets: table.sockets.len() as u32,
@@ -40,7 +40,7 @@ impl Counts {
         for socket in 0..table.sockets.len() as u32 {
             let (mut hit, mut miss) = (false, false);
             for core in table.cores_of_socket(socket) {
-                let mine = core.iter().filter(|pu| usable.has(**pu)).count();
+                let mine = core.iter().filter(|pu| usable.contains(**pu)).count();
                 counts.threads += mine as u32;
                 match mine {
                     0 => {}
@@ -50,7 +50,7 @@ impl Counts {
                 hit |= mine > 0;
                 miss |= mine < core.len();
                 let is_known = |pu: &&PuIdx| table.cores.of(**pu) < known_cores;
-                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable.has(*pu));
+                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable.contains(*pu));
             }
             counts.sockets += u32::from(!miss);
             counts.part_sockets += u32::from(hit && miss);

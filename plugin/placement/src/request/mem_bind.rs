@@ -5,10 +5,10 @@
 use std::fmt;
 
 use crate::request::cpu_bind::parse_id;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::NumaId;
 use crate::sets::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
 use crate::sets::list::List;
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::TextError;
 
 /// Where a task's memory comes from.
@@ -72,7 +72,7 @@ impl fmt::Display for MemPolicy {
             }
             Self::Mask(masks) => {
                 f.write_str("mask_mem:")?;
-                masks.write(f, |mask, f| f.write_str(&mask.to_hex()))
+                masks.write(f, |mask, f| f.write_str(&mask.to_short_hex()))
             }
         }
     }

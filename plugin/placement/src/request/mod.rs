@@ -24,8 +24,8 @@ use crate::request::mapping::Mapping;
 use crate::request::mem_bind::MemBind;
 use crate::request::near::{Gres, Near};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::CoreIdx;
-use crate::sets::nodeset::NodeSet;
 
 /// One step's request on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,27 +1,36 @@
-//! A set of CPUs of any size.
-//! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
-//! Pure; a set grows as needed and is not limited to 64 or 1024 CPUs.
+//! Sets of CPUs, NUMA nodes, hardware threads and cores, of any size.
+//! In: numbers, masks, lists. Out: the same, strictly parsed and bounded.
+//! Pure; a set grows as needed and is not limited to 64 or 1024 members.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::sets::ids::CpuId;
+use crate::sets::ids::{CpuId, NumaId, Number, PuIdx};
 use crate::sets::text::write_ranges;
 
 pub use crate::sets::limits::MAX_CPUS;
 
-/// CPUs of a word.
+/// Members of a word.
 pub(crate) const BITS: u32 = u64::BITS;
 
-/// A set of kernel CPU numbers.
+/// A set of numbers of one kind. Sets of different kinds share the mathematics and the texts, but not the type.
 ///
 /// Equality and order ignore how much room a set has: only members count. Sets within one word,
 /// which most tasks have, own no memory. Copies of other sets share it, because 65,536 tasks may
 /// have the CPUs of one wide node.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct CpuSet(Words);
+pub struct Set<T>(Words, PhantomData<T>);
+
+/// A set of kernel CPU numbers.
+pub type CpuSet = Set<CpuId>;
+/// A set of NUMA nodes, by the kernel's numbers.
+pub type NodeSet = Set<NumaId>;
+/// A set of hardware threads of one node, by their place in Slurm's order.
+pub type PuSet = Set<PuIdx>;
 
 /// One form for each set, so that derived equality is set equality.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,32 +63,24 @@ impl Hash for Words {
     }
 }
 
-impl Default for CpuSet {
+impl<T> Default for Set<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl CpuSet {
+impl<T> Set<T> {
     /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Words::One { at: 0, word: 0 })
+        Self(Words::One { at: 0, word: 0 }, PhantomData)
     }
 
-    /// The set of one CPU.
-    #[must_use]
-    pub const fn one(cpu: CpuId) -> Self {
-        Self(Words::One {
-            at: (cpu.0 / BITS) as usize,
-            word: 1 << (cpu.0 % BITS),
-        })
-    }
-
-    /// All CPUs from 0 up to, but not including, `count`.
+    /// All numbers from 0 up to, but not including, `count`.
     #[must_use]
     pub fn first(count: u32) -> Self {
-        (0..count).map(CpuId).collect()
+        let words = words_of(0..count).map(|(_, word)| word);
+        Self::from_words(words.collect::<Vec<_>>())
     }
 
     /// Takes the kernel's words, least significant first.
@@ -89,14 +90,15 @@ impl CpuSet {
         while words.last() == Some(&0) {
             words.pop();
         }
-        match words.split_last() {
-            None => Self::new(),
-            Some((&word, rest)) if rest.iter().all(|word| *word == 0) => Self(Words::One {
+        let words = match words.split_last() {
+            None => return Self::new(),
+            Some((&word, rest)) if rest.iter().all(|word| *word == 0) => Words::One {
                 at: rest.len(),
                 word,
-            }),
-            Some(_) => Self(Words::Many(words.into())),
-        }
+            },
+            Some(_) => Words::Many(words.into()),
+        };
+        Self(words, PhantomData)
     }
 
     /// The words, least significant first, without trailing zero words.
@@ -132,12 +134,7 @@ impl CpuSet {
         (first..).zip(words.iter().copied())
     }
 
-    /// Adds one CPU.
-    pub fn insert(&mut self, cpu: CpuId) {
-        self.insert_word((cpu.0 / BITS) as usize, 1 << (cpu.0 % BITS));
-    }
-
-    /// Adds the CPUs of a word.
+    /// Adds the members of a word.
     fn insert_word(&mut self, number: usize, bits: u64) {
         match &mut self.0 {
             _ if bits == 0 => {}
@@ -154,17 +151,6 @@ impl CpuSet {
         }
     }
 
-    /// Removes one CPU.
-    pub fn remove(&mut self, cpu: CpuId) {
-        *self = self.difference(&std::iter::once(cpu).collect());
-    }
-
-    /// Whether the CPU is a member.
-    #[must_use]
-    pub fn contains(&self, cpu: CpuId) -> bool {
-        self.word((cpu.0 / BITS) as usize) >> (cpu.0 % BITS) & 1 == 1
-    }
-
     /// Whether there is no member.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -179,24 +165,19 @@ impl CpuSet {
             .sum()
     }
 
-    /// The lowest member.
+    /// Number of members in a range.
     #[must_use]
-    pub fn lowest(&self) -> Option<CpuId> {
-        self.iter().next()
+    pub fn count_in(&self, range: Range<u32>) -> u32 {
+        words_of(range)
+            .map(|(at, part)| (self.word(at) & part).count_ones())
+            .sum()
     }
 
-    /// The highest member.
-    #[must_use]
-    pub fn highest(&self) -> Option<CpuId> {
+    /// The highest member's number.
+    pub(super) fn highest_number(&self) -> Option<u32> {
         let count = self.word_count();
         let last = self.word(count.checked_sub(1)?);
-        Some(CpuId(count as u32 * BITS - 1 - last.leading_zeros()))
-    }
-
-    /// Members in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        let numbers = self.numbered().flat_map(|(at, word)| members(at, word));
-        numbers.map(CpuId)
+        Some(count as u32 * BITS - 1 - last.leading_zeros())
     }
 
     /// The first and last member of each run of successive ones, in ascending order.
@@ -214,7 +195,8 @@ impl CpuSet {
                     (base, rest) = (at as u32 * BITS, word);
                     continue;
                 }
-                let (low, count) = first_run(rest);
+                let low = rest.trailing_zeros();
+                let count = (rest >> low).trailing_ones();
                 rest &= !(u64::MAX >> (BITS - count) << low);
                 let (first, last) = (base + low, base + low + count - 1);
                 match run.replace((first, last)) {
@@ -226,19 +208,11 @@ impl CpuSet {
         })
     }
 
-    /// Writes the kernel's compact list form, as [`fmt::Display`] does.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write_list(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        write_ranges(out, self.ranges())
-    }
-
     /// Adds all members of `other`.
     pub fn insert_all(&mut self, other: &Self) {
         match (&mut self.0, &other.0) {
             (_, Words::One { at, word }) => self.insert_word(*at, *word),
-            (Words::One { word: 0, .. }, _) => *self = other.clone(),
+            (Words::One { word: 0, .. }, words) => self.0 = Words::clone(words),
             (Words::Many(mine), Words::Many(theirs)) if theirs.len() <= mine.len() => {
                 let mine = Arc::make_mut(mine).iter_mut();
                 mine.zip(theirs.iter())
@@ -260,6 +234,13 @@ impl CpuSet {
         self.by_word(other, |mine, theirs| mine & !theirs)
     }
 
+    /// The set whose words are computed from the words of two sets.
+    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        let count = self.word_count().max(other.word_count());
+        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
+        Self::from_words(words.collect::<Vec<_>>())
+    }
+
     /// Whether every member is also in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
@@ -274,8 +255,82 @@ impl CpuSet {
     }
 }
 
+impl<T: Number> Set<T> {
+    /// The set of one member.
+    #[must_use]
+    pub fn one(member: T) -> Self {
+        let (at, word) = bit(member);
+        Self(Words::One { at, word }, PhantomData)
+    }
+
+    /// Adds one member.
+    pub fn insert(&mut self, member: T) {
+        let (at, bit) = bit(member);
+        self.insert_word(at, bit);
+    }
+
+    /// Removes one member.
+    pub fn remove(&mut self, member: T) {
+        let (at, bit) = bit(member);
+        match &mut self.0 {
+            Words::Many(words) if words.get(at).is_some_and(|word| word & !bit != 0) => {
+                Arc::make_mut(words)[at] &= !bit;
+            }
+            _ => *self = self.difference(&Self::one(member)),
+        }
+    }
+
+    /// Whether the number is a member.
+    #[must_use]
+    pub fn contains(&self, member: T) -> bool {
+        let (at, bit) = bit(member);
+        self.word(at) & bit != 0
+    }
+
+    /// The lowest member.
+    #[must_use]
+    pub fn lowest(&self) -> Option<T> {
+        self.iter().next()
+    }
+
+    /// The highest member.
+    #[must_use]
+    pub fn highest(&self) -> Option<T> {
+        self.highest_number().map(T::of)
+    }
+
+    /// Members in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        let numbers = self.numbered().flat_map(|(at, word)| members(at, word));
+        numbers.map(T::of)
+    }
+
+    /// Members of a range in ascending order.
+    pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = T> + '_ {
+        let numbers = words_of(range).flat_map(|(at, part)| members(at, self.word(at) & part));
+        numbers.map(T::of)
+    }
+}
+
+/// The word of a number, by the word's number, and its bit there.
+fn bit(member: impl Number) -> (usize, u64) {
+    let number = member.number();
+    ((number / BITS) as usize, 1 << (number % BITS))
+}
+
+/// The words that a range of numbers touches, each with the bits of the range.
+fn words_of(range: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
+    let words = range.start / BITS..range.end.div_ceil(BITS);
+    words.map(move |at| {
+        let first = range.start.saturating_sub(at * BITS).min(BITS);
+        let end = (range.end - at * BITS).min(BITS);
+        let below = |bit: u32| u64::MAX.checked_shr(BITS - bit).unwrap_or(0);
+        (at as usize, below(end) & !below(first))
+    })
+}
+
 /// The numbers of a word's bits, by the number of the word.
-pub(crate) fn members(at: usize, word: u64) -> impl Iterator<Item = u32> {
+fn members(at: usize, word: u64) -> impl Iterator<Item = u32> {
     let mut rest = word;
     std::iter::from_fn(move || {
         (rest != 0).then(|| {
@@ -286,45 +341,39 @@ pub(crate) fn members(at: usize, word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The place of a word's lowest bit, and how many set bits follow each other from there on.
-fn first_run(word: u64) -> (u32, u32) {
-    let low = word.trailing_zeros();
-    (low, (word >> low).trailing_ones())
-}
-
 /// By words from the least significant on; a set that ends first comes first.
-impl Ord for CpuSet {
+impl<T: Eq> Ord for Set<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.to_words().cmp(&other.to_words())
     }
 }
 
-impl PartialOrd for CpuSet {
+impl<T: Eq> PartialOrd for Set<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// Neighbours mostly have neighbouring numbers: they are added by the word.
-impl FromIterator<CpuId> for CpuSet {
-    fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
+impl<T: Number> FromIterator<T> for Set<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
         let mut words = Vec::new();
         let mut add = |at: usize, word: u64| {
             words.resize(words.len().max(at + 1), 0);
             words[at] |= word;
         };
         let (mut at, mut word, mut is_one) = (0, 0, true);
-        for cpu in cpus {
-            let next = (cpu.0 / BITS) as usize;
+        for member in all {
+            let (next, bit) = bit(member);
             if next != at && word != 0 {
                 add(at, word);
                 (word, is_one) = (0, false);
             }
             at = next;
-            word |= 1 << (cpu.0 % BITS);
+            word |= bit;
         }
         if is_one {
-            return Self(Words::One { at, word });
+            return Self(Words::One { at, word }, PhantomData);
         }
         add(at, word);
         Self::from_words(words)
@@ -332,40 +381,15 @@ impl FromIterator<CpuId> for CpuSet {
 }
 
 /// The kernel's compact list form: `0-3,8`.
-impl fmt::Display for CpuSet {
+impl<T> fmt::Display for Set<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_list(f)
+        write_ranges(f, self.ranges())
     }
 }
 
-impl fmt::Debug for CpuSet {
+impl<T> fmt::Debug for Set<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{self}}}")
-    }
-}
-
-impl CpuSet {
-    /// The set whose words are computed from the words of two sets.
-    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
-        let count = self.word_count().max(other.word_count());
-        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
-        Self::from_words(words.collect::<Vec<_>>())
-    }
-
-    /// Adds the members to words of the kernel's form.
-    pub(crate) fn add_to(&self, words: &mut Vec<u64>) {
-        let count = self.word_count();
-        if words.len() < count {
-            words.resize(count, 0);
-        }
-        match &self.0 {
-            Words::One { word: 0, .. } => {}
-            Words::One { at, word } => words[*at] |= word,
-            Words::Many(own) => words
-                .iter_mut()
-                .zip(own.iter())
-                .for_each(|(all, own)| *all |= own),
-        }
     }
 }
 

@@ -40,28 +40,27 @@ fn members_come_in_any_order_and_number() {
     }
 }
 
-/// Words that are added to those of another set, for random sets.
 #[test]
-fn words_are_added() {
-    let mut number = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = || {
-        number ^= number << 13;
-        number ^= number >> 7;
-        number ^= number << 17;
-        number
-    };
-    for _ in 0..20_000 {
-        let mut set = || {
-            let mut words = vec![0; (random() % 3) as usize];
-            words.push(random() & random() & random());
-            CpuSet::from_words(words)
-        };
-        let (one, next) = (set(), set());
-        let mut both = Vec::new();
-        one.add_to(&mut both);
-        next.add_to(&mut both);
-        let mut all = one.clone();
-        all.insert_all(&next);
-        assert_eq!(CpuSet::from_words(both), all, "{one} {next}");
+fn ranges_cross_words() {
+    let set: Set<u32> = [0, 3, 63, 64, 65, 130].into_iter().collect();
+    assert_eq!(set.to_string(), "0,3,63-65,130");
+    assert_eq!((set.count(), set.count_in(3..65)), (6, 3));
+    assert_eq!(set.iter_in(63..131).collect::<Vec<_>>(), [63, 64, 65, 130]);
+    assert_eq!(set.count_in(4..4) + set.count_in(200..300), 0);
+}
+
+/// Equality is derived, so each set must have one form, whatever came and went.
+#[test]
+fn equal_sets_are_equal() {
+    for count in [0, 1, 63, 64, 65, 128, 200] {
+        let mut first = Set::first(count);
+        assert_eq!(first, (0..count).collect());
+        for member in [300, 70, 5] {
+            first.insert(member);
+            first.remove(member);
+        }
+        let rest = (0..count).filter(|member| ![5, 70].contains(member));
+        assert_eq!(first, rest.collect());
+        assert!(first.difference(&Set::first(count)).is_empty(), "{count}");
     }
 }

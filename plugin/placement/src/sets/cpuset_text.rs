@@ -1,10 +1,10 @@
-//! Texts of CPU sets: hexadecimal masks and compact lists, both ways.
+//! Texts of sets: hexadecimal masks and compact lists, both ways.
 //! In: a text of a user, of Slurm or of the kernel. Out: a set, or an error that names what is
 //! wrong. Pure; strict, bounded by `MAX_CPUS`.
 
 use std::fmt;
 
-use crate::sets::cpuset::{BITS, CpuSet, MAX_CPUS};
+use crate::sets::cpuset::{BITS, CpuSet, MAX_CPUS, Set};
 use crate::sets::ids::CpuId;
 use crate::sets::text::TextError;
 
@@ -34,7 +34,7 @@ const ZEROS: [u8; PER_WORD as usize] = [ZERO; PER_WORD as usize];
 /// Texts of masks begin as zeros, because most digits of a task's mask are zeros.
 pub(crate) const ZERO: u8 = b'0';
 
-impl CpuSet {
+impl<T> Set<T> {
     /// `0x` and upper-case digits, padded with zeros to `width` bits: the form
     /// of Slurm's `bit_fmt_hexmask`, in which masks travel in a launch message.
     ///
@@ -67,7 +67,7 @@ impl CpuSet {
 
     /// One more than the highest member.
     fn width(&self) -> u32 {
-        self.highest().map_or(0, |cpu| cpu.0 + 1)
+        self.highest_number().map_or(0, |number| number + 1)
     }
 
     /// Makes its mask of a text of zeros that has room for `0x` and all of its digits.
@@ -138,7 +138,9 @@ impl CpuSet {
         }
         Ok(Self::from_words(words))
     }
+}
 
+impl CpuSet {
     /// Reads a compact list as the kernel writes it: `0-3,8`. Empty is the empty set.
     ///
     /// # Errors

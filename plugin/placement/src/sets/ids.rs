@@ -4,6 +4,24 @@
 
 use std::fmt;
 
+/// A number of one kind, as a member of a set.
+pub trait Number: Copy {
+    /// The plain number.
+    fn number(self) -> u32;
+    /// The one with this number.
+    fn of(number: u32) -> Self;
+}
+
+impl Number for u32 {
+    fn number(self) -> u32 {
+        self
+    }
+
+    fn of(number: u32) -> Self {
+        number
+    }
+}
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -16,6 +34,16 @@ macro_rules! number {
             #[must_use]
             pub fn index(self) -> usize {
                 self.0 as usize
+            }
+        }
+
+        impl Number for $name {
+            fn number(self) -> u32 {
+                self.0
+            }
+
+            fn of(number: u32) -> Self {
+                Self(number)
             }
         }
 

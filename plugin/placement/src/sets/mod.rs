@@ -5,8 +5,6 @@ pub mod cpuset_text;
 pub mod ids;
 pub mod limits;
 pub mod list;
-pub mod nodeset;
-pub mod pu_set;
 #[cfg(feature = "serde")]
 pub(crate) mod serialized;
 pub mod text;

@@ -4,28 +4,15 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::sets::cpuset::CpuSet;
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::{CpuSet, Set};
 
-impl Serialize for CpuSet {
+impl<T> Serialize for Set<T> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         out.serialize_str(&self.to_short_hex())
     }
 }
 
-impl<'de> Deserialize<'de> for CpuSet {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::from_hex(<&str>::deserialize(from)?).map_err(D::Error::custom)
-    }
-}
-
-impl Serialize for NodeSet {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(&self.to_hex())
-    }
-}
-
-impl<'de> Deserialize<'de> for NodeSet {
+impl<'de, T> Deserialize<'de> for Set<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::from_hex(<&str>::deserialize(from)?).map_err(D::Error::custom)
     }

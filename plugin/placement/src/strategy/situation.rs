@@ -6,7 +6,7 @@ use crate::answer::cpuset::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
 use crate::answer::note::{Note, ReservedNote};
 use crate::answer::plan::{Message, Plan, TaskPlan};
-use crate::answer::refusal::{Narrowed, NoCpu, Refusal};
+use crate::answer::refusal::{Narrowed, NoCpu, NoPlace, Refusal};
 use crate::owned::{Owned, Reserved};
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
@@ -112,6 +112,17 @@ impl Situation<'_> {
         match self.owned.count {
             0 if !self.owned.is_cut => Err(self.nothing_owned()),
             _ => Ok(()),
+        }
+    }
+
+    /// Why the tasks do not fit.
+    pub(crate) fn no_place(&self, why: NoPlace) -> Refusal {
+        Refusal::NoPlace {
+            why,
+            tasks: self.request.tasks,
+            cpus_per_task: self.request.cpus_per_task,
+            threads_per_core: self.threads_per_core(),
+            own: self.owned.cpus.clone(),
         }
     }
 

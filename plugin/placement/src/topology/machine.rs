@@ -4,8 +4,8 @@
 //! Pure data; `berth-discover` makes it, or it is read from a machine file.
 
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::{CoreIdx, CpuId, NumaId};
-use crate::sets::nodeset::NodeSet;
 use crate::topology::devices::Device;
 use crate::topology::parts::{CoreKind, MachineError};
 
@@ -167,7 +167,8 @@ impl Machine {
             }
         }
         if !rest.is_empty() {
-            let after = domains.last().map_or(0, |(id, _)| id.0 + 1);
+            let numbers = self.parts.numa_nodes.iter().map(|node| node.id.0);
+            let after = numbers.max().map_or(0, |last| last.saturating_add(1));
             domains.push((NumaId(after), rest));
         }
         domains

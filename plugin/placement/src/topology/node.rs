@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::request::Rules;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::NodeSet;
 use crate::topology::machine::{Machine, SocketKind};
 use crate::topology::nest::Nest;
 use crate::topology::numa::{Distances, Ldoms};

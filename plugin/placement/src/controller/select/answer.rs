@@ -1,8 +1,7 @@
 //! slurmctld's answer: the nodes, cores and CPUs of a job or a step, or why there are none.
 //! Pure data without words; the command words it.
 
-use crate::controller::select::cluster::{ClusterError, Memory};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{ClusterError, CoreSet, Memory};
 
 /// The answer to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]

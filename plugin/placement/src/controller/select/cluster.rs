@@ -1,7 +1,7 @@
 //! The facts of a cluster: its nodes, one partition, and how slurmctld is configured to select.
 //! In: facts of slurm.conf. Pure data; [`Cluster::check`] bounds all sizes.
 
-use crate::controller::select::core_set::CoreSet;
+use crate::sets::cpuset::Set;
 use crate::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES, MAX_CPUS};
 
 /// Nodes of one partition in slurm.conf's order, with all that decides what a job gets of them.
@@ -51,6 +51,9 @@ pub struct ClusterNode {
     /// The most tasks that its GPUs allow (`--gpus-per-task`), where they are known.
     pub most_tasks: Option<u32>,
 }
+
+/// Cores of one node as slurmctld numbers them: socket × cores of a socket + core.
+pub type CoreSet = Set<u32>;
 
 /// Cores of a node that jobs do not get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 //! In: the cluster and the job's record. Out: the grant, or why there is none. Pure.
 
 use crate::controller::select::answer::{Gap, JobAnswer, JobGrant, JobRefusal, Wait};
-use crate::controller::select::cluster::{Cluster, SlurmLine, Unit};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{Cluster, CoreSet, SlurmLine, Unit};
 use crate::controller::select::details::Details;
 use crate::controller::select::linear;
 use crate::controller::select::nodes::{

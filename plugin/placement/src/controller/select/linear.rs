@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::controller::select::answer::{GrantedNode, JobGrant};
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{Cluster, ClusterNode, CoreSet, Memory};
 use crate::controller::select::details::Details;
 use crate::controller::select::nodes::Chosen;
 use crate::controller::select::take::record;

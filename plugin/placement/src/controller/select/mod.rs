@@ -6,7 +6,6 @@
 pub mod answer;
 mod client;
 pub mod cluster;
-pub mod core_set;
 mod counts;
 mod details;
 mod job;
@@ -24,9 +23,9 @@ pub use answer::{
 };
 pub use client::{ClientRules, SrunTasks};
 pub use cluster::{
-    Cluster, ClusterError, ClusterNode, Memory, Partition, Select, SlurmLine, Specialised, Unit,
+    Cluster, ClusterError, ClusterNode, CoreSet, Memory, Partition, Select, SlurmLine, Specialised,
+    Unit,
 };
-pub use core_set::CoreSet;
 pub use options::{Client, LineOptions, NodeRange, Sharing};
 
 use step::request::{Job, StepRequest};

@@ -2,8 +2,7 @@
 //! the need, or else the largest), or in turns over its sockets (`_cyclic_sync_core_bitmap`: whole tasks first, then
 //! one core a socket). In: the free cores of a node, and the CPUs to find. Out: the job's cores. Pure.
 
-use crate::controller::select::cluster::{ClusterNode, Unit};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{ClusterNode, CoreSet, Unit};
 use crate::controller::select::details::Details;
 use crate::controller::select::offer::{CoreCount, socket};
 
@@ -20,7 +19,7 @@ pub(super) fn block_cores(
         Some(each) => cpus / job.each * each,
         None => cpus.div_ceil(of_core),
     };
-    if free.count() < need {
+    if (free.count() as u32) < need {
         return None;
     }
     let mut left: Vec<u32> = (0..node.sockets)

@@ -5,8 +5,9 @@
 
 use std::cmp::Reverse;
 
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Specialised, Unit};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{
+    Cluster, ClusterNode, CoreSet, Memory, Specialised, Unit,
+};
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
 
@@ -54,7 +55,7 @@ pub(super) fn unspecialised(cluster: &Cluster, job: &Details, node: &ClusterNode
     }
     let special = specialised(node, select.spec_cores_first);
     let Some(requested) = requested else {
-        cores.remove_all(&special);
+        cores = cores.difference(&special);
         return cores;
     };
     let mut left = requested;

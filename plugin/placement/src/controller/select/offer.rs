@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine, Unit};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{Cluster, ClusterNode, CoreSet, Memory, SlurmLine, Unit};
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
 

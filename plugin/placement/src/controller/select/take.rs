@@ -2,8 +2,7 @@
 //! In: the taken nodes with their free cores. Out: the grant. Pure.
 
 use crate::controller::select::answer::{GrantedNode, JobGrant, JobRecord};
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine, Unit};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{Cluster, ClusterNode, CoreSet, Memory, SlurmLine, Unit};
 use crate::controller::select::counts;
 use crate::controller::select::details::Details;
 use crate::controller::select::node_cores::{block_cores, cyclic_cores};
@@ -82,7 +81,7 @@ fn whole(cluster: &Cluster, job: &Details, taken: Vec<PickedNode>) -> Option<Vec
         let (cores, cpus) = match job.has_core_spec() {
             true => (taken.free, taken.cpus),
             false => {
-                let cpus = taken.all.count() * of_core;
+                let cpus = taken.all.count() as u32 * of_core;
                 (taken.all, cpus)
             }
         };
@@ -132,7 +131,7 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[PickedNode]) -> Option<Vec<G
         stopped |= found.is_none();
         let counted = match (unit, &found) {
             (Unit::Core | Unit::Socket, Some(cores)) if cpus > 0 => {
-                cores.count() * node.cpus_per_core()
+                cores.count() as u32 * node.cpus_per_core()
             }
             _ => cpus,
         };

@@ -19,9 +19,9 @@ use derive_more::Display;
 use strum::EnumString;
 
 use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset::NodeSet;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::WORD_BYTES;
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::{TextError, write_ranges};
 
 pub use keyword::{Attribute, Attributes, CpusetError, Keyword};

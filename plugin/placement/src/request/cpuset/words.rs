@@ -8,10 +8,10 @@ use strum::{EnumCount, VariantArray};
 
 use crate::request::cpuset::keyword::{Attribute, Attributes, CpusetError, Keyword};
 use crate::request::cpuset::{CpuList, CpusetName, in_brackets};
+use crate::sets::cpuset::NodeSet;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::ids::{CpuId, NumaId};
 use crate::sets::limits::{CPUSET_BYTES, MAX_CPUS, MAX_ENTRIES};
-use crate::sets::nodeset::NodeSet;
 use crate::sets::text::{MOST_TYPOS, nearest, repeated};
 
 /// Keywords with their values. A keyword may have an empty value: it takes a lower one away.

@@ -7,7 +7,7 @@ use crate::owned::{Owned, reserved_cpus};
 use crate::request::Request;
 use crate::request::cpuset::{Attribute, Attributes, Dynamic};
 use crate::sets::cpuset::CpuSet;
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::NodeSet;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
 

@@ -15,7 +15,7 @@ use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::cpuset::{Attribute, CpusetFail, CpusetRequest, ExistingCpuset, StepCpuset};
 use crate::request::{Claims, Request};
-use crate::sets::nodeset::NodeSet;
+use crate::sets::cpuset::NodeSet;
 use crate::strategy::cpuset::job::{Job, memory_of};
 use crate::topology::node::Node;
 

@@ -10,7 +10,7 @@ mod widen;
 
 use crate::answer::decision::{LevelFrom, Rule};
 use crate::answer::plan::{Message, Plan};
-use crate::answer::refusal::{NoPlace, Refusal};
+use crate::answer::refusal::Refusal;
 use crate::owned::Reserved;
 use crate::request::CoreSpec;
 use crate::request::cpu_bind::Level;
@@ -83,17 +83,12 @@ pub(crate) fn by_level(
         place::place(&walk, table, here.owned, thread_chunk(here, &walk))
     });
     match placed {
-        Ok(placed) => Ok(bound(
-            here,
-            &placed,
-            &walk,
-            Rule::Level { level, order, from },
-        )),
+        Ok(placed) => Ok(bound(here, &placed, &walk, from)),
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
         // Slurm has granted CPUs that the step's cgroup lacks.
         Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
         Err(_) if here.owned.reserved == Reserved::Some => Ok(here.too_many_reserved()),
-        Err(why) => Err(no_place(here, why, &walk)),
+        Err(why) => Err(here.no_place(why)),
     }
 }
 
@@ -129,9 +124,11 @@ fn thread_chunk(here: &Situation<'_>, walk: &Walk) -> Option<u32> {
     }
 }
 
-fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, rule: Rule) -> Plan {
-    let tasks = Widening::to(walk.level, here.node, here.owned).tasks(placed);
-    let notes = notes::of(here, placed, walk, &tasks);
+fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, from: LevelFrom) -> Plan {
+    let (level, order) = (walk.level, walk.order);
+    let rule = Rule::Level { level, order, from };
+    let tasks = Widening::to(level, here.node, here.owned).tasks(placed);
+    let notes = notes::of(here, placed, (walk, from), &tasks);
     let mut plan = here.each(tasks, rule);
     plan.notes = notes;
     plan.decision.cpus_per_task = walk.cpus_per_task;
@@ -152,14 +149,4 @@ fn overcommitted(here: &Situation<'_>, walk: &Walk) -> Plan {
 fn crowded(here: &Situation<'_>, mut plan: Plan) -> Plan {
     plan.notes.extend(notes::of_all(here));
     plan
-}
-
-fn no_place(here: &Situation<'_>, why: NoPlace, walk: &Walk) -> Refusal {
-    Refusal::NoPlace {
-        why,
-        tasks: here.request.tasks,
-        cpus_per_task: here.request.cpus_per_task,
-        threads_per_core: walk.threads_per_core,
-        own: here.owned.cpus.clone(),
-    }
 }

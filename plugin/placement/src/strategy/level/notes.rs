@@ -2,6 +2,7 @@
 //! tasks share CPUs although others stay idle.
 //! In: what the walk placed. Out: notes. Pure.
 
+use crate::answer::decision::LevelFrom;
 use crate::answer::note::Note;
 use crate::answer::plan::TaskPlan;
 use crate::request::cpu_bind::Level;
@@ -15,7 +16,7 @@ use crate::topology::domains::Domains;
 pub(super) fn of(
     here: &Situation<'_>,
     placed: &Placed,
-    walk: &Walk,
+    (walk, from): (&Walk, LevelFrom),
     tasks: &[TaskPlan],
 ) -> Vec<Note> {
     let mut notes = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn of(
         let short = short(here, tasks, walk.cpus_per_task).filter(|_| here.has(Fix::SayShrunk));
         notes.extend(short.filter(|short| !notes.contains(short)));
     }
-    notes.extend(piled(here, placed, walk));
+    notes.extend(piled(here, placed, (walk, from)));
     notes
 }
 
@@ -166,8 +167,9 @@ fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
     })
 }
 
-/// The note if tasks have one socket or memory domain although others of the step have none.
-fn piled(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
+/// The note if tasks have one socket or memory domain although others of the step have none, and one core where nobody
+/// requested hardware threads or an order.
+fn piled(here: &Situation<'_>, placed: &Placed, (walk, from): (&Walk, LevelFrom)) -> Option<Note> {
     if walk.tasks < 2 || !here.has(Fix::SayShared) {
         return None;
     }
@@ -175,6 +177,11 @@ fn piled(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
     let (unit, objects) = match walk.level {
         Level::Sockets => ("socket", &table.sockets),
         Level::Ldoms => ("NUMA node", here.node.ldoms()?.domains()),
+        Level::Threads
+            if from == LevelFrom::Site && here.request.distribution.sockets.is_none() =>
+        {
+            ("core", &table.cores)
+        }
         Level::Threads | Level::Cores => return None,
     };
     let mut owned = vec![false; objects.len()];

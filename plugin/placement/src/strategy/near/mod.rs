@@ -46,7 +46,7 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
     if found.places.cores.pus().len() < request.tasks as usize && !request.overcommit {
         return match here.owned.reserved == Reserved::Some && !near.strict {
             true => Ok(here.too_many_reserved()),
-            false => Err(too_many(here)),
+            false => Err(here.no_place(NoPlace::TooManyTasks)),
         };
     }
     let each = CpusPerTask {
@@ -68,14 +68,4 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
     }
     let plan = here.each(tasks, Rule::Near(near.clone()));
     found.finish(here, near, plan, Some(each.cpus))
-}
-
-fn too_many(here: &Situation<'_>) -> Refusal {
-    Refusal::NoPlace {
-        why: NoPlace::TooManyTasks,
-        tasks: here.request.tasks,
-        cpus_per_task: here.request.cpus_per_task,
-        threads_per_core: here.threads_per_core(),
-        own: here.owned.cpus.clone(),
-    }
 }

@@ -16,7 +16,7 @@ use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Share, Strategy};
 use crate::request::near::Near;
-use crate::sets::text::repeated;
+use crate::sets::text::{counted, repeated};
 use crate::strategy::near::{Amount, Failure, Need, narrow};
 use crate::strategy::share::free::{Free, Obstacle};
 use crate::strategy::situation::{Situation, in_cpus};
@@ -187,16 +187,16 @@ fn why(
             cores,
             threads,
         } => format!(
-            "the step has {cores} free cores with {} CPUs to use {}, and the smallest share \
-             has {}; use fewer tasks or a smaller -c",
-            cpus(threads),
+            "the step has {} with {} to use {}, and the smallest share has {}; use fewer tasks or a smaller -c",
+            counted(*cores as u32, "free core"),
+            counted(cpus(threads), "CPU"),
             near.map_or("on this node", |_| "there"),
             cpus(smallest)
         ),
     };
     let requested = match each {
-        0 | 1 => format!("cores for {tasks} tasks"),
-        _ => format!("{tasks} tasks × {each} CPUs"),
+        0 | 1 => format!("cores for {}", counted(tasks, "task")),
+        _ => format!("{} × {each} CPUs", counted(tasks, "task")),
     };
     let binding = repeated(binding);
     match near {

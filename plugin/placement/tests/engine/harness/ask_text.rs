@@ -233,6 +233,7 @@ impl Ask {
             "--constrain-cores" => rules.constrain_cores = true,
             "--first-fit" => rules.cpuset_first_fit = true,
             "--refuse-failed-binding" => rules.refuse_failed_binding = true,
+            "--autobind" => rules.autobind = cpu_bind(value)?.level,
             "--cpuset-fail" => rules.cpuset_fail = read::<CpusetFail>(value)?,
             "--fixes" => {
                 let fixes = rules.fixes.apply(value);

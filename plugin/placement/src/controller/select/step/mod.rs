@@ -7,8 +7,7 @@ pub(super) mod request;
 
 use crate::controller::Across;
 use crate::controller::select::answer::{Gap, StepAnswer, StepGrant, StepNode, StepRefusal};
-use crate::controller::select::cluster::{ClusterNode, SlurmLine};
-use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::cluster::{ClusterNode, CoreSet, SlurmLine};
 use crate::controller::select::step::request::{Job, StepRequest};
 use crate::request::distribution::{AcrossHosts, Order};
 
@@ -148,7 +147,7 @@ fn pick_cores(
         return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
     }
     let cores = in_order(request, node, &granted.cores, count, of_task);
-    match cores.count() < count {
+    match (cores.count() as u32) < count {
         true if request.overcommit && line == SlurmLine::V26_05 => Ok(cores),
         true if request.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
         true => Err(StepAnswer::Waits),

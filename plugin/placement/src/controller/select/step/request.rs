@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
             let special = match &node.specialised {
                 Specialised::None => 0,
                 Specialised::Count(count) => *count,
-                Specialised::Cores(cores) => cores.count(),
+                Specialised::Cores(cores) => cores.count() as u32,
             };
             return node.cpus.saturating_sub(special.saturating_mul(of_core));
         }
