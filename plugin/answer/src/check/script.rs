@@ -13,7 +13,7 @@ use berth_srun::options::Command as Program;
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, certain};
 use super::place::Surroundings;
-use super::variables::{Variable, Variables, assigned, set_by, words_of};
+use super::variables::{Variable, Variables, assigned, defaults, set_by, words_of};
 use crate::lines::System;
 use crate::lines::base;
 use crate::shell::{
@@ -223,6 +223,14 @@ impl<'a> Reader<'a> {
         let texts = simple.words.iter().map(|word| word.text.clone());
         self.found.all.push(texts.collect());
         let piped = self.piped.take();
+        for (name, default) in simple.words.iter().flat_map(|word| defaults(&word.text)) {
+            let set = Word {
+                text: format!("{name}=${{{name}:-{default}}}"),
+                is_computed: true,
+                ..Word::default()
+            };
+            self.assign(&set);
+        }
         let outer = self.variables.clone();
         let before = simple.words.iter().take_while(|word| self.assign(word));
         let (_, words) = simple.words.split_at(before.count());
