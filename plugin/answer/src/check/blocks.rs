@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::variables::{Variable, Variables, assigned};
+use super::calculation::{changed, changed_in};
+use super::variables::{Variable, Variables, assigned, defaults};
 use crate::shell::{Block, Commands, Runs, Simple, is_variable};
 
 /// Commands that set or take away the variables that their words name.
-const SETTERS: [&str; 13] = [
+const SETTERS: [&str; 12] = [
     "declare",
     "export",
     "getopts",
-    "let",
     "local",
     "mapfile",
     "read",
@@ -24,7 +24,7 @@ const SETTERS: [&str; 13] = [
     "unsetenv",
 ];
 /// Those of them whose values only the running script knows.
-const READERS: [&str; 5] = ["getopts", "let", "mapfile", "read", "readarray"];
+const READERS: [&str; 4] = ["getopts", "mapfile", "read", "readarray"];
 
 /// The blocks of a script, and those around the current command.
 #[derive(Default)]
@@ -34,8 +34,9 @@ pub(super) struct Blocks {
     of_loops: BTreeMap<usize, BTreeSet<String>>,
     /// The variables that are set more than once, so that a function's body may meet any of their values.
     set_again: BTreeSet<String>,
-    /// The variables that functions set.
-    of_functions: BTreeSet<String>,
+    /// The variables that are unknown wherever they are set: functions set them, or the shell calculates what they are
+    /// set to (`declare -i`).
+    never_known: BTreeSet<String>,
     /// The blocks around the current command, the outermost first.
     around: Vec<Entered>,
 }
@@ -59,6 +60,9 @@ impl Blocks {
         };
         let mut once = BTreeSet::new();
         for simple in &found.commands {
+            if is_of_integers(simple) {
+                blocks.never_known.extend(names_in(simple));
+            }
             for name in names_set(simple) {
                 blocks.sets(simple.block, &name);
                 if !once.insert(name.clone()) {
@@ -84,7 +88,7 @@ impl Blocks {
             let (runs, around) = (one.runs, one.around);
             match runs {
                 Runs::Again => self.set_in_loop(block, name),
-                Runs::Called => _ = self.of_functions.insert(name.into()),
+                Runs::Called => _ = self.never_known.insert(name.into()),
                 Runs::Apart => return,
                 Runs::Once => {}
             }
@@ -141,9 +145,9 @@ impl Blocks {
 
     /// The current command has been read.
     pub(super) fn leave(&mut self, simple: &Simple, variables: &mut Variables) {
-        let is_reader = first(simple).is_some_and(|word| READERS.contains(&word));
+        let computed = names_computed(simple);
         for name in names_set(simple) {
-            match is_reader || self.of_functions.contains(&name) {
+            match computed.contains(&name) || self.never_known.contains(&name) {
                 true => self.forget(name, variables),
                 false => self.set(name),
             }
@@ -173,17 +177,52 @@ fn first(simple: &Simple) -> Option<&str> {
     simple.words.first().map(|word| word.text.as_str())
 }
 
+/// Whether a command declares whole numbers.
+fn is_of_integers(simple: &Simple) -> bool {
+    let is_flag = |text: &str| text.starts_with('-') && text.contains('i');
+    let declares = ["declare", "local", "typeset"];
+    let mut texts = texts(simple);
+    texts.next().is_some_and(|first| declares.contains(&first)) && texts.any(is_flag)
+}
+
+fn texts(simple: &Simple) -> impl Iterator<Item = &str> + Clone {
+    simple.words.iter().map(|word| word.text.as_str())
+}
+
+/// The variables that the words behind a setter name.
+fn names_in(simple: &Simple) -> impl Iterator<Item = String> + '_ {
+    let names = texts(simple).skip(1);
+    let names = names.map(|text| assigned(text).map_or(text, |(name, _, _)| name));
+    names.filter(|name| is_variable(name)).map(String::from)
+}
+
 /// The variables that a command sets for the commands behind it, or takes away.
 fn names_set(simple: &Simple) -> Vec<String> {
-    let texts = simple.words.iter().map(|word| word.text.as_str());
-    let name = |text: &str| assigned(text).map(|(name, _, _)| name.to_string());
+    let mut names = names_computed(simple);
+    let by_default = texts(simple).flat_map(defaults);
+    names.extend(by_default.map(|(name, _)| name.to_string()));
     if first(simple).is_some_and(|word| SETTERS.contains(&word)) {
-        let names = texts
-            .skip(1)
-            .map(|text| name(text).unwrap_or_else(|| text.into()));
-        return names.filter(|name| is_variable(name)).collect();
+        names.extend(names_in(simple));
+        return names;
     }
     // Those before a program are the program's alone.
-    let names: Option<Vec<_>> = texts.map(name).collect();
-    names.unwrap_or_default()
+    let own: Option<Vec<_>> = texts(simple).map(assigned).collect();
+    let own = own.into_iter().flatten();
+    names.extend(own.map(|(name, _, _)| name.to_string()));
+    names
+}
+
+/// Those of them whose values only the running script knows.
+fn names_computed(simple: &Simple) -> Vec<String> {
+    let calculated = texts(simple).flat_map(changed_in);
+    let calculated = calculated.map(String::from);
+    let mut words = texts(simple);
+    match words.next() {
+        Some("let") => words.flat_map(changed).map(String::from).collect(),
+        Some("printf") if words.next() == Some("-v") => {
+            words.take(1).map(String::from).chain(calculated).collect()
+        }
+        Some(word) if READERS.contains(&word) => names_in(simple).chain(calculated).collect(),
+        _ => calculated.collect(),
+    }
 }

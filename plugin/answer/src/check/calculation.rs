@@ -1,6 +1,6 @@
 //! The shell's `$((…))`, as far as the values of its names are known.
 
-use crate::shell::is_variable;
+use crate::shell::{is_letter, is_variable};
 
 /// Bytes of a value that is put together: a mask for each of 256 tasks on 512 CPUs. A variable that holds itself twice
 /// doubles with each line of a script.
@@ -8,6 +8,9 @@ pub(super) const LONGEST: usize = 32 << 10;
 
 /// The longest value that takes the place of its name in a calculation.
 const LONGEST_OPERAND: usize = 64;
+
+/// The longest calculation that is looked for.
+const LONGEST_CALCULATION: usize = 1000;
 
 const SIGNS: [char; 5] = ['+', '-', '*', '/', '%'];
 
@@ -19,7 +22,7 @@ pub(super) fn calculate<'a>(mut text: String, value: impl Fn(&str) -> Option<&'a
         && text.len() <= LONGEST
     {
         end = start;
-        let Some((inner, _)) = text[start + 3..].split_once("))") else {
+        let Some(inner) = inner(&text[start + 3..]) else {
             continue;
         };
         let range = start..start + inner.len() + 5;
@@ -31,6 +34,60 @@ pub(super) fn calculate<'a>(mut text: String, value: impl Fn(&str) -> Option<&'a
     text
 }
 
+/// What stands before the `))` that ends a calculation; none if there is no such end, or not soon.
+fn inner(text: &str) -> Option<&str> {
+    let mut open = 0_u32;
+    let mut bytes = text.bytes().enumerate().take(LONGEST_CALCULATION);
+    let end = bytes.find(|(_, byte)| match byte {
+        b'(' => {
+            open += 1;
+            false
+        }
+        b')' if open > 0 => {
+            open -= 1;
+            false
+        }
+        byte => *byte == b')',
+    });
+    let (inner, rest) = text.split_at(end?.0);
+    rest.starts_with("))").then_some(inner)
+}
+
+/// The variables that calculations in a word change, as in `$((N++))`.
+pub(super) fn changed_in(word: &str) -> impl Iterator<Item = &str> {
+    word.split("$((").skip(1).flat_map(changed)
+}
+
+/// The variables that a calculation changes: `N=2`, `N+=2`, `N++`.
+pub(super) fn changed(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let (mut before, mut rest) = text.split_at(text.find(is_letter).unwrap_or(text.len()));
+    while !rest.is_empty() {
+        let end = rest.find(|letter| !is_letter(letter));
+        let (name, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let next = behind.find(is_letter).unwrap_or(behind.len());
+        let between = behind[..next].trim_start();
+        let operator = between.trim_end_matches(|letter| letter != '=');
+        let operator = operator.strip_suffix('=');
+        let is_set = operator.is_some_and(|operator| {
+            let mut signs = operator.chars();
+            signs.all(|sign| "*/%+-&^|<>".contains(sign)) && !["<", ">"].contains(&operator)
+        });
+        let is_counted = |signs: &str| between.starts_with(signs) || before.ends_with(signs);
+        if is_variable(name) && (is_set || is_counted("++") || is_counted("--")) {
+            names.push(name);
+        }
+        before = behind[..next].trim_end();
+        rest = &behind[next..];
+    }
+    names
+}
+
+/// The name and the default of `NAME:-default` and `NAME:=default`.
+pub(super) fn with_default(braced: &str) -> Option<(&str, &str)> {
+    braced.split_once(":-").or(braced.split_once(":="))
+}
+
 /// A calculation with the values of its names that are numbers, other variables or calculations.
 fn with_values<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let is_operand = |value: &&str| {
@@ -39,9 +96,9 @@ fn with_values<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Strin
             .strip_prefix('{')
             .and_then(|name| name.strip_suffix('}'));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let with_default = braced.and_then(|name| name.split_once(":-"));
-        let with_default = with_default.filter(|(_, default)| is_number(default));
-        let braced = with_default.map(|(name, _)| name).or(braced);
+        let defaulted = braced.and_then(with_default);
+        let defaulted = defaulted.filter(|(_, default)| is_number(default));
+        let braced = defaulted.map(|(name, _)| name).or(braced);
         let is_calculated = name.starts_with("((") && name.ends_with("))");
         let is_known = value.parse::<i64>().is_ok() || is_variable(braced.unwrap_or(name));
         (is_known || is_calculated) && value.len() <= LONGEST_OPERAND
@@ -55,8 +112,18 @@ fn with_values<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Strin
     operands.collect()
 }
 
-/// The result of whole numbers with `+ - * / %` between them.
-fn result(mut text: &str) -> Option<i64> {
+/// The result of whole numbers with `+ - * / %` between them, and brackets around some of them.
+fn result(text: &str) -> Option<i64> {
+    let mut text = text.to_string();
+    while let Some(start) = text.rfind('(') {
+        let end = start + text[start..].find(')')?;
+        let number = without_brackets(&text[start + 1..end])?;
+        text.replace_range(start..=end, &number.to_string());
+    }
+    without_brackets(&text)
+}
+
+fn without_brackets(mut text: &str) -> Option<i64> {
     let (mut sum, mut product, mut sign) = (0_i64, 0_i64, '+');
     loop {
         let end = text.find(SIGNS);
@@ -100,7 +167,9 @@ mod tests {
             ("$((N/0))", "$((4/0))"),
             ("$((M*2))", "$((M*2))"),
             ("$((9223372036854775807*2))", "$((9223372036854775807*2))"),
-            ("$(((N+1)*2))", "$(((4+1)*2))"),
+            ("$(((N+1)*2))", "10"),
+            ("$((16/(N*(N-2))))x", "2x"),
+            ("$((2*(N))", "$((2*(N))"),
             ("$(($((N+1))*2))", "10"),
             ("$((J * N))x", "$((${JOB} * 4))x"),
         ] {

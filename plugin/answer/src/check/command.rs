@@ -3,8 +3,6 @@
 //! Lines and scripts of Grid Engine and LSF are recognised, and the page is named that has Slurm's words for theirs: what
 //! such a script means hangs together too much for a translation word by word.
 
-use std::collections::BTreeSet;
-
 use berth_srun::line::{LineOption, Trouble, read};
 use berth_srun::options::{Lookup, Takes, long, nearest};
 use berth_srun::{Line, Program};
@@ -46,8 +44,8 @@ pub(crate) struct Command {
     pub line: Line,
     /// Variables that are set when it runs, by the script or before it on its line.
     pub variables: Variables,
-    /// Variables that it does not find, although its job may have set them.
-    pub hidden: BTreeSet<String>,
+    /// Variables that it does not find: they are not exported, or taken away.
+    pub hidden: Variables,
     pub in_background: bool,
     pub loops: usize,
     /// The number of times that the script has waited before it.

@@ -6,6 +6,7 @@ mod calculation;
 mod case;
 mod command;
 mod directives;
+mod exports;
 mod finding;
 mod loop_input;
 #[cfg(test)]

@@ -13,12 +13,10 @@ use berth_srun::options::Command as Program;
 use super::blocks::Blocks;
 use super::command::{Command, Foreign, Kind, certain};
 use super::place::Surroundings;
-use super::variables::{Variable, Variables, assigned, set_by, words_of};
+use super::variables::{Variable, Variables, assigned, defaults, set_by, words_of};
 use crate::lines::System;
 use crate::lines::base;
-use crate::shell::{
-    Commands, Document, Simple, Unclosed, Word, assignment, is_variable, line_of, scan,
-};
+use crate::shell::{Commands, Document, Simple, Unclosed, Word, assignment, line_of, scan};
 use crate::text::has_word;
 
 /// The place of a script in the one around it.
@@ -126,6 +124,8 @@ pub(super) struct Reader<'a> {
     pub loop_input: LoopInput,
     /// The texts around the current command that are words of others.
     pub texts: u32,
+    /// Whether each variable that is set is exported too (`set -a`).
+    pub exports_all: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -156,6 +156,7 @@ impl<'a> Reader<'a> {
             pipeline: 0,
             loop_input: LoopInput::None,
             texts: 0,
+            exports_all: false,
         }
     }
 
@@ -207,7 +208,7 @@ impl<'a> Reader<'a> {
             line,
             words,
             variables,
-            hidden: hidden.into_keys().collect(),
+            hidden,
             in_background: false,
             loops: 0,
             waits: self.found.waits.len(),
@@ -223,30 +224,30 @@ impl<'a> Reader<'a> {
         let texts = simple.words.iter().map(|word| word.text.clone());
         self.found.all.push(texts.collect());
         let piped = self.piped.take();
+        for (name, default) in simple.words.iter().flat_map(|word| defaults(&word.text)) {
+            let set = Word {
+                text: format!("{name}=${{{name}:-{default}}}"),
+                is_computed: true,
+                ..Word::default()
+            };
+            self.assign(&set);
+        }
         let outer = self.variables.clone();
         let before = simple.words.iter().take_while(|word| self.assign(word));
         let (_, words) = simple.words.split_at(before.count());
-        let Some(first) = words.first() else {
-            // Variables alone stay; those that are not exported reach no program, but may be
-            // exported later.
+        if words.is_empty() {
+            // Variables alone stay.
             let set = simple.words.iter().filter_map(|word| assigned(&word.text));
             for (name, _, _) in set {
-                let variable = self.variables.get_mut(name);
-                variable.into_iter().for_each(|one| one.end = None);
+                self.set_alone(name, &outer);
                 // A pipe and the background are subshells: whether a later command has the value is unknown.
                 if simple.is_piped || simple.in_background {
                     self.variables.insert(name.into(), Variable::unknown(name));
                 }
             }
             return;
-        };
-        let exports = ["export", "declare", "local", "typeset", "readonly"];
-        if exports.contains(&first.text.as_str()) {
-            let set = words.iter().filter_map(|word| set_by(word, &outer));
-            self.variables.extend(set);
-            if words.iter().any(|word| ["-n", "+x"].contains(&&*word.text)) {
-                self.hide(words);
-            }
+        }
+        if self.declares(words, &outer) {
             return;
         }
         // The shell expands a command's words before it sets the variables in front of them.
@@ -294,6 +295,7 @@ impl<'a> Reader<'a> {
             "wait" => return self.found.waits.push(simple.block),
             "setenv" => return self.setenv(rest),
             "unset" | "unsetenv" => return self.unset(rest),
+            "set" => return self.set_options(rest),
             // The commands that run there may set every variable.
             "." | "source" | "eval" => {
                 if name.text == "eval" {
@@ -316,40 +318,6 @@ impl<'a> Reader<'a> {
             Kind::Job(program) => self.job(simple, command, program, input),
             Kind::Srun => self.step(command, input),
             _ => self.found.commands.push(command),
-        }
-    }
-
-    /// Variables that are not set any more; `-f` names functions.
-    pub(super) fn unset(&mut self, words: &[Word]) {
-        let is_one = |word: &&Word| is_variable(&word.text);
-        if !words.iter().any(|word| word.text == "-f") {
-            let names = words.iter().filter(is_one);
-            let unset = names.map(|word| (word.text.clone(), Variable::unset()));
-            self.variables.extend(unset);
-        }
-    }
-
-    /// Variables that are not exported any more.
-    fn hide(&mut self, words: &[Word]) {
-        for word in words.iter().filter(|word| is_variable(&word.text)) {
-            let known = self.variables.entry(word.text.clone());
-            let found = known.or_insert_with(|| Variable {
-                value: format!("${{{}}}", word.text).into(),
-                ..Variable::unknown(&word.text)
-            });
-            found.is_hidden = true;
-        }
-    }
-
-    /// csh's way to set a variable.
-    fn setenv(&mut self, words: &[Word]) {
-        if let [name, value] = words {
-            let value = Variable {
-                value: value.text.as_str().into(),
-                is_computed: value.is_computed,
-                ..Variable::default()
-            };
-            self.variables.insert(name.text.clone(), value);
         }
     }
 

@@ -155,7 +155,7 @@ impl Settings {
 
 /// The options of a job that a command does not find in variables. The number of tasks stands in two.
 pub(super) fn hidden(command: &Command, release: Release) -> BTreeSet<String> {
-    let is_hidden = |name: &str| command.hidden.contains(name);
+    let is_hidden = |name: &str| command.hidden.contains_key(name);
     let all = variables(Program::Srun, release);
     let all = all.filter(|(variable, name)| {
         passed_by(name, release) == Some(variable)

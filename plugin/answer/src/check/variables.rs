@@ -7,7 +7,7 @@ use std::rc::Rc;
 use berth_srun::LineOption;
 use berth_srun::reading::SrunRequest;
 
-use super::calculation::{LONGEST, calculate};
+use super::calculation::{LONGEST, calculate, with_default};
 use crate::shell::{Word, is_letter, is_variable, scan};
 
 /// A variable of the script.
@@ -74,7 +74,7 @@ impl Expanded {
 /// Signs of a text that is known only when the script runs; the elements of an array stand in brackets.
 const UNKNOWN: [char; 3] = ['$', '(', '`'];
 
-/// Expands `$NAME`, `${NAME}`, `${NAME:-default}` and `$((NAME*2))` as far as `value` gives them: none for a name that it does not know,
+/// Expands `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:=default}` and `$((NAME*2))` as far as `value` gives them: none for a name that it does not know,
 /// and an empty value for one that is not set. Patterns and other programs' output are not expanded.
 fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
     let mut parts = text.split('$');
@@ -84,7 +84,7 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
             Some(braced) => braced.split_once('}').unwrap_or_default(),
             None => part.split_at(part.find(|c| !is_letter(c)).unwrap_or(part.len())),
         };
-        let (name, default) = name.split_once(":-").unwrap_or((name, ""));
+        let (name, default) = with_default(name).unwrap_or((name, ""));
         match value(name) {
             Some("") => expanded.extend([default, rest]),
             Some(value) => expanded.extend([value, rest]),
@@ -99,6 +99,13 @@ fn expand<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> Expanded {
         is_computed: text.contains(UNKNOWN),
         text,
     }
+}
+
+/// The variables that a word sets where they are empty, with their defaults: `${NAME:=default}`.
+pub(super) fn defaults(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let braced = text.split("${").skip(1);
+    let braced = braced.filter_map(|part| part.split_once('}')?.0.split_once(":="));
+    braced.filter(|(name, _)| is_variable(name))
 }
 
 /// A text with the script's own variables.

@@ -193,8 +193,7 @@ impl<'a> Scanner<'a> {
             && self.peek_at(1) == Some(b'(')
             && let Some(end) = self.arithmetic(self.at + 2)
         {
-            self.at = end;
-            // Nothing but a separator or a redirection may follow.
+            self.calculation(end);
             return;
         }
         self.at += 1;
@@ -211,6 +210,25 @@ impl<'a> Scanner<'a> {
         }
         self.end(false);
         self.open.push(Open::Group);
+    }
+
+    /// `((…))`, which is `let` with one word; `for` runs it before its loop.
+    fn calculation(&mut self, end: usize) {
+        let (first, inner) = (self.at..self.at + 2, self.at + 2..end - 2);
+        let text = self.text.get(inner.clone()).unwrap_or_default();
+        let word = |range, text: &[u8]| Word {
+            range,
+            text: String::from_utf8_lossy(text).into_owned(),
+            is_computed: true,
+            ..Word::default()
+        };
+        self.words.extend([word(first, b"let"), word(inner, text)]);
+        self.at = end;
+        if std::mem::take(&mut self.is_for) {
+            return self.end(false);
+        }
+        // Nothing but a separator or a redirection may follow.
+        self.state = State::Names;
     }
 
     /// A closing bracket; whether it is no one's.

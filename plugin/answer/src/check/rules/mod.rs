@@ -79,6 +79,7 @@ pub(super) const SRUN: &[Rule] = &[
     at_once::beside_each_other,
     at_once::memory_of_steps,
     at_once::no_wait,
+    steps::not_exported,
     openmp::without_places,
     openmp::more_threads_than_cpus,
     launchers::in_srun,

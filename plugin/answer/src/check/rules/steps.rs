@@ -2,6 +2,7 @@
 
 use berth_placement::{Level, counted};
 use berth_srun::Release;
+use berth_srun::options::{Command as Program, variables};
 use berth_srun::reading::SrunRequest;
 
 use super::own_options::job_cpus;
@@ -71,6 +72,24 @@ pub(super) fn unset_variable(case: &Case<'_>) -> Option<Finding> {
         &format!(
             "sbatch sets this variable only for a job that has the option; without it srun takes the next word for the \
              number, or refuses an empty one: give the job --{name}, or write ${{{variable}:-1}}"
+        ),
+    ))
+}
+
+/// A variable that srun or OpenMP reads, and that the script keeps for itself.
+pub(super) fn not_exported(case: &Case<'_>) -> Option<Finding> {
+    let read = variables(Program::Srun, case.around.release).map(|(variable, _)| variable);
+    let mut read = read.chain(["OMP_NUM_THREADS"]);
+    let is_set = |name: &&str| {
+        let hidden = case.command.hidden.get(*name);
+        hidden.is_some_and(|one| !one.value.is_empty())
+    };
+    let name = read.find(is_set)?;
+    Some(case.hint(
+        "not-exported",
+        format!("{name} is set, but not exported"),
+        &format!(
+            "srun and its tasks do not find it; write export {name} behind it, or export {name}=…"
         ),
     ))
 }
