@@ -210,7 +210,7 @@ impl<'a> Facts<'a> {
         crowded || self.walks().iter().any(idle)
     }
 
-    /// Abstract CPUs of what masks grow to beyond cores.
+    /// Abstract CPUs of what masks grow to beyond cores, and of a core where only the site requests threads.
     fn per_object(&self) -> Option<u32> {
         let machine = &self.case.machine;
         let per_socket = u32::from(machine.cores) * self.threads;
@@ -221,9 +221,14 @@ impl<'a> Facts<'a> {
         let wanted = u32::from(self.case.tasks()) * u32::from(self.case.cpus_per_task);
         let fits = wanted <= u32::from(machine.sockets);
         let ldoms = self.has(self.c.CPU_BIND_TO_LDOMS).then_some(per_domain);
-        let sockets = self.has(self.c.CPU_BIND_TO_SOCKETS) || (!narrow && (site || fits));
+        // It takes threads before sockets.
+        let threads = self.case.task_plugin_param & self.c.CPU_AUTO_BIND_TO_THREADS != 0;
+        let by_site = !threads && site || fits;
+        let sockets = self.has(self.c.CPU_BIND_TO_SOCKETS) || (!narrow && by_site);
         let sockets = sockets.then_some(per_socket);
-        ldoms.or(sockets).map(|count| count.max(1))
+        let is_open = threads && !narrow && self.case.task_dist & 0xf0 == 0;
+        let core = is_open.then_some(self.threads);
+        ldoms.or(sockets).or(core).map(|count| count.max(1))
     }
 
     /// How task/affinity's walk ends, with and without whole cores where it may be either.

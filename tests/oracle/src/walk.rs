@@ -22,7 +22,7 @@ pub struct Walk<'a> {
     pub block: bool,
     /// Full cyclic: the next socket after each CPU.
     pub one_by_one: bool,
-    /// Abstract CPUs of a socket or memory domain, if tasks are bound to those.
+    /// Abstract CPUs of a socket or memory domain, if tasks are bound to those, or of a core that only one task should have.
     pub per_object: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub beside_idle: bool,
     /// A task has a kernel's number twice, and so fewer CPUs.
     pub short: bool,
-    /// Two tasks have one socket or memory domain, and nobody uses another one of the step.
+    /// Two tasks have one such object, and nobody uses another one of the step.
     pub piled: bool,
 }
 
