@@ -15,7 +15,7 @@ use crate::Question;
 use crate::args::{SiteNodes, SrunOptions};
 use crate::lines::NoAnswer;
 use crate::parents::Parents;
-use crate::plan::{self, PlannedStep, StepAnswer};
+use crate::plan::{self, PlannedStep, StepAnswer, cpus_for_gpus};
 
 /// The request as a plan's. What was typed beside the line goes before its own words.
 ///
@@ -147,11 +147,9 @@ pub(super) fn script_refused(case: &Case<'_>) -> Option<Finding> {
 /// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let place = case.around.place.as_ref();
-    // How many CPUs the job has then is slurmctld's answer, which no plan has.
-    if case.has_one_of(&["cpus-per-gpu"]) {
-        return Vec::new();
-    }
     let requested = place.and_then(|place| Some((request(case, place).ok()?, &place.node)));
+    // How many CPUs a job has for its GPUs is slurmctld's answer, which no plan has.
+    let requested = requested.filter(|(args, _)| cpus_for_gpus(args).is_none());
     let Some((mut args, on)) = requested else {
         return Vec::new();
     };

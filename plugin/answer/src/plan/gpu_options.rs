@@ -28,13 +28,24 @@ const OPTIONS: &[&str] = &[
 
 /// The options by which slurmctld gives other cores or tasks for the GPUs, in ways that are not modelled.
 const FOR_GPUS: &[&str] = &[
-    "cpus-per-gpu",
     "gres-flags",
     "mem-per-gpu",
     "ntasks-per-gpu",
     "ntasks-per-tres",
     "tres-per-task",
 ];
+
+/// What makes slurmctld give the job CPUs for its GPUs, how many is not modelled: an option, or the partition's default.
+pub(crate) fn cpus_for_gpus(args: &Question) -> Option<String> {
+    let typed = Options::named(args, &["cpus-per-gpu"]);
+    if !typed.0.is_empty() {
+        return Some(typed.shown());
+    }
+    let config = args.known_config()?;
+    let count = config.cpus_per_gpu(args.partition().as_deref())?;
+    let has_gpus = !Options::of(args).0.is_empty();
+    has_gpus.then(|| format!("DefCpuPerGPU={count} of slurm.conf"))
+}
 
 /// The options as they were given.
 struct Options(Vec<(&'static str, String)>);
@@ -231,8 +242,11 @@ pub(super) fn notes(of: Answered<'_>) -> Vec<String> {
     without
         .0
         .retain(|(name, list)| *name != "tres-per-task" || !per_task::has_only_cpus(list, release));
-    let without = (!without.0.is_empty()).then(|| {
-        let shown = without.shown();
+    let by_cpus = cpus_for_gpus(of.args).filter(|_| uses_controller(of.args));
+    let others = Some(without.shown()).filter(|shown| !shown.is_empty());
+    let without: Vec<_> = by_cpus.into_iter().chain(others).collect();
+    let without = (!without.is_empty()).then(|| {
+        let shown = without.join(", ");
         format!("{shown}: slurmctld may give other cores or tasks for the GPUs, which the plan does not model")
     });
     let notes = note(of).into_iter().chain(without);

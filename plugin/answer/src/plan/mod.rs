@@ -38,6 +38,7 @@ pub(crate) use change::shared;
 pub(crate) use controller::job_refused;
 pub use explain::reasons;
 pub use for_programs::{no_line, one_line};
+pub(crate) use gpu_options::cpus_for_gpus;
 pub(crate) use job::answered;
 pub(crate) use notes::gives_way;
 pub use notes::notes;

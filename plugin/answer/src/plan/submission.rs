@@ -7,6 +7,7 @@ use berth_srun::options::{Command as Program, Own};
 use berth_srun::submission::{Words, cpuset, never_fits};
 
 use super::controller::{OnlyJob, only_job, own_options};
+use super::gpu_options::cpus_for_gpus;
 use super::owns::uses_controller;
 use crate::question::{DefaultSource, Question};
 
@@ -39,7 +40,9 @@ pub fn job_cpus(args: &Question, on: &Node) -> Option<u32> {
 
 fn sure_job(args: &Question, on: &Node) -> Option<OnlyJob> {
     let config = args.known_config();
-    if config.is_some_and(|config| config.counts_memory(args.partition().as_deref())) {
+    let counts_memory =
+        config.is_some_and(|config| config.counts_memory(args.partition().as_deref()));
+    if counts_memory || cpus_for_gpus(args).is_some() {
         return None;
     }
     only_job(args, on, args.job_line()?.ok()?).ok()

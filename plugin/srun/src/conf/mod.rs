@@ -59,6 +59,7 @@ pub struct Config {
     memory: Option<Memory>,
     /// `MaxMemPerCPU` for all partitions.
     limits_memory: bool,
+    cpus_per_gpu: Option<String>,
     /// A plugin of Slurm's own names all partitions for jobs that name none (`job_submit/all_partitions`).
     changes_partitions: bool,
     /// `TaskPlugin`, as it is written.

@@ -25,6 +25,8 @@ pub(super) struct Part {
     pub rules: Partition,
     /// `MaxMemPerCPU`: a job that asks for more memory gets more CPUs.
     pub limits_memory: bool,
+    /// `DefCpuPerGPU`: a job gets CPUs for its GPUs.
+    pub cpus_per_gpu: Option<String>,
     /// `Alternate`: the partition for its jobs while it takes none.
     pub alternate: Option<String>,
     /// The default binding of its jobs' steps.
@@ -53,6 +55,16 @@ pub(super) fn limits_memory(line: &Line) -> Option<bool> {
     Some(!none.iter().any(|word| text.eq_ignore_ascii_case(word)))
 }
 
+/// The CPUs that a job gets for each of its GPUs, if the line says it; scontrol shows it among other defaults.
+pub(super) fn cpus_per_gpu(line: &Line) -> Option<String> {
+    let shown = line.value("jobdefaults").unwrap_or_default();
+    let pairs = shown.split(',').filter_map(|pair| pair.split_once('='));
+    let mut pairs = pairs.filter(|(key, _)| key.eq_ignore_ascii_case("DefCpuPerGPU"));
+    let shown = || Some(pairs.next()?.1);
+    let text = line.value("defcpupergpu").or_else(shown)?;
+    Some(text.into()).filter(|text| text != "0")
+}
+
 /// Reads a line.
 pub(super) fn read(own: &Line, default: Option<&Line>) -> Result<Part, ConfError> {
     let line = &own.after(default);
@@ -72,6 +84,7 @@ pub(super) fn read(own: &Line, default: Option<&Line>) -> Result<Part, ConfError
             default_memory: memory(line)?,
         },
         limits_memory: limits_memory(line).unwrap_or(false),
+        cpus_per_gpu: cpus_per_gpu(line),
         alternate: line
             .value("alternate")
             .filter(|name| !name.eq_ignore_ascii_case("(null)"))
@@ -153,8 +166,8 @@ fn unmodelled(line: &Line) -> Vec<String> {
 
 impl Config {
     /// Whether a job may get more cores than it asks for, in one of these partitions, as `-p a,b` names them, or in
-    /// the default one: whole sockets or nodes, or as many CPUs as its memory needs where each CPU has a limit of
-    /// memory. Of a partition that is not there it is not known.
+    /// the default one: whole sockets or nodes, CPUs for its GPUs, or as many CPUs as its memory needs where each CPU
+    /// has a limit of memory. Of a partition that is not there it is not known.
     /// Source: `_valid_pn_min_mem`, which also counts the memory of a job that asks for none (`DefMemPerNode`).
     #[must_use]
     pub fn may_give_more(&self, partitions: Option<&str>, line: SlurmLine) -> bool {
@@ -184,6 +197,14 @@ impl Config {
         part.map_or(true, |part| part.limits_memory || self.limits_memory)
     }
 
+    /// `DefCpuPerGPU` of a partition, or of the default one, else of the cluster.
+    #[must_use]
+    pub fn cpus_per_gpu(&self, partition: Option<&str>) -> Option<&str> {
+        let part = self.part(partition).ok();
+        let of_part = part.and_then(|part| part.cpus_per_gpu.as_deref());
+        of_part.or(self.cpus_per_gpu.as_deref())
+    }
+
     fn is_larger(&self, part: &Part, line: SlurmLine) -> bool {
         let of_all = self.words.select(line, &part.place);
         let unit = match (of_all, part.select) {
@@ -195,5 +216,7 @@ impl Config {
             || part.rules.whole_nodes
             || part.limits_memory
             || self.limits_memory
+            || part.cpus_per_gpu.is_some()
+            || self.cpus_per_gpu.is_some()
     }
 }

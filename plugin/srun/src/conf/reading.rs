@@ -179,6 +179,7 @@ impl Reading {
             config.changes_partitions =
                 plugins.split(',').any(|one| one.trim() == "all_partitions");
         }
+        config.cpus_per_gpu = partitions::cpus_per_gpu(line).or(config.cpus_per_gpu.take());
         config.limits_memory = partitions::limits_memory(line).unwrap_or(config.limits_memory);
         Ok(())
     }

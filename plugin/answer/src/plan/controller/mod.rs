@@ -21,6 +21,7 @@ use berth_srun::{Line, LineOption, Release};
 
 use super::cpuset::ncpus_and_nodes;
 use super::from_options::uncounted;
+use super::gpu_options::cpus_for_gpus;
 use super::owns::{listed, uses_controller};
 use super::step::PlannedJobNode;
 use crate::Question;
@@ -87,7 +88,8 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
     }
     let answer = match &outer {
         None => started(&model.cluster, of_job, &selection),
-        Some(outer) => inside_job(&model.cluster, outer, &selection, &args.hidden),
+        Some(outer) => inside_job(&model.cluster, outer, &selection, &args.hidden)
+            .map_err(|why| or_not_modelled(args, why)),
     };
     match answer {
         Ok((job, step)) => {
@@ -218,6 +220,15 @@ fn inside_job(
     }
     let step = select::step_inside(cluster, &options, &job, &selection.options);
     Ok((job, of_step(step)?))
+}
+
+/// Where the job has CPUs for its GPUs, the model knows too few of them to refuse a step.
+fn or_not_modelled(args: &Question, why: NoAnswer) -> NoAnswer {
+    let why_not = "slurmctld gives the job CPUs for its GPUs, for which the step may have room";
+    match (why, cpus_for_gpus(args)) {
+        (NoAnswer::Refused(_), Some(shown)) => NoAnswer::NotModelled(format!("{shown}: {why_not}")),
+        (why, _) => why,
+    }
 }
 
 /// Whether srun's berth takes the `-c` of the job's variables away, because slurmctld would give the step cores of its own
