@@ -94,9 +94,7 @@ pub enum MachineFileError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// Nobody has written it yet.
-    #[error(
-        "there is no machine file {0}; run: berth discover --output {path}", path = .0.display()
-    )]
+    #[error("there is no machine file {0}; {again}", again = again(.0))]
     Absent(PathBuf),
     /// A user could have written it.
     #[error("the machine file cannot be trusted: {0}")]
@@ -122,7 +120,7 @@ pub enum MachineFileError {
 
 fn again(path: &Path) -> String {
     let path = path.display();
-    format!("write it again (berth discover --output {path}) or remove it")
+    format!("run: berth discover --output {path}")
 }
 
 /// Replaces the file at once; everybody can read it.

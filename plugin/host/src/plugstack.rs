@@ -1,4 +1,5 @@
-//! The line for task_berth.so of a plugstack.conf, with the files that it includes.
+//! The line for task_berth.so of a plugstack.conf, with the files that it includes. Of several lines the last one is in
+//! force, because Slurm reads them in their order.
 //! In: a path. Out: the line. Source: `_spank_stack_load` and `_spank_stack_process_line` of src/common/plugstack.c (spank.c
 //! from 23.02 on).
 
@@ -37,17 +38,17 @@ fn line_in(path: &Path, names: &[&str], left: &mut usize) -> Option<PlugstackLin
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or(""));
+    let mut found = None;
     for line in lines {
         let mut words = line.split_whitespace();
         match (words.next(), words.next()) {
             (Some("include"), Some(name)) => {
-                let mut all = included(path, name).into_iter();
-                if let Some(found) = all.find_map(|path| line_in(&path, names, left)) {
-                    return Some(found);
+                for path in included(path, name) {
+                    found = line_in(&path, names, left).or(found);
                 }
             }
             (Some(_), Some(object)) if names.iter().any(|name| object.contains(name)) => {
-                return Some(PlugstackLine {
+                found = Some(PlugstackLine {
                     path: path.into(),
                     words: words.map(String::from).collect(),
                 });
@@ -55,7 +56,7 @@ fn line_in(path: &Path, names: &[&str], left: &mut usize) -> Option<PlugstackLin
             _ => {}
         }
     }
-    None
+    found
 }
 
 /// The files of an `include`, whose last part may have stars, in the order of their names.
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn included_files_are_read_in_the_order_of_their_names() {
+    fn the_last_line_counts_and_included_files_are_read_in_the_order_of_their_names() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("more.d")).unwrap();
@@ -119,8 +120,8 @@ mod tests {
         fs::write(at("more.d/3.conf"), "optional task_berth.so compat=berth\n").unwrap();
         fs::write(at("more.d/0.txt"), "optional task_berth.so\n").unwrap();
         let found = line(&at("plugstack.conf")).unwrap();
-        assert_eq!(found.words, ["compat=affinity", "notes=off"]);
-        assert!(found.path.ends_with("more.d/2.conf"));
+        assert_eq!(found.words, ["compat=berth"]);
+        assert!(found.path.ends_with("more.d/3.conf"));
         fs::write(at("self.conf"), "include self.conf\n").unwrap();
         assert_eq!(line(&at("self.conf")), None);
         for (name, pattern, fits) in [

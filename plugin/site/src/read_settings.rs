@@ -18,9 +18,9 @@ pub struct PlugstackLine {
     pub words: Vec<String>,
 }
 
-/// Whether a list of nodes, here or in a file of the site's, names every node.
+/// Whether a list of nodes, here or in a file of the site's, names every node, in letters of either size as in slurm.conf.
 pub(crate) fn is_all(list: &str) -> bool {
-    list == "ALL"
+    list.eq_ignore_ascii_case("all")
 }
 
 /// Something in the line that the administrator must see.
@@ -98,7 +98,7 @@ pub fn read(
 
 impl<'a> Scope<'a> {
     fn of(word: &'a str, list: &str, is_here: impl Fn(&str) -> Result<bool, String>) -> Self {
-        if list.is_empty() || is_all(list) {
+        if is_all(list) {
             return Self::Here;
         }
         match is_here(list) {
@@ -201,7 +201,7 @@ fn may_mean_compat(key: &str, value: &str) -> bool {
 }
 
 fn unknown_key(key: &str) -> String {
-    match nearest(key, KEYS, MOST_TYPOS) {
+    match nearest(&key.to_ascii_lowercase(), KEYS, MOST_TYPOS) {
         Some(known) => format!("there is no such key; the nearest is {known}"),
         None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }

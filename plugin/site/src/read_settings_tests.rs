@@ -11,7 +11,7 @@ use crate::settings::{Notes, Quarantine, Settings};
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
     read_settings::read(&words, |list| match list {
-        "bad[" => Err("the list cannot be read".into()),
+        "" | "bad[" => Err("the list cannot be read".into()),
         list => Ok(list == "here"),
     })
 }
@@ -72,7 +72,7 @@ fn fixes_hold_wherever_compat_stands() {
 
 #[test]
 fn keys_behind_nodes_hold_there_only() {
-    let elsewhere = "strict=on nodes=there binding=off compat=afinity nodes=here notes=off";
+    let elsewhere = "strict=on nodes=there binding=off compat=afinity nodes=all notes=off";
     let (settings, complaints) = read(elsewhere);
     assert!(settings.strict && settings.binding);
     assert_eq!((settings.notes, settings.fixes), (Notes::Off, Fixes::ALL));

@@ -8,7 +8,7 @@ use berth_placement::request::cpuset::{Choice, ExistingCpuset, Keyword, Words};
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::sets::text::{counted, shown};
 use berth_placement::{Allocation, CpusetRequest, Request, StepCpuset};
-use berth_site::cpusets::{JobIdentity, Site, SiteCpusets};
+use berth_site::cpusets::{JobIdentity, Site, SiteCpusets, StaticSet};
 use nix::unistd::User;
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};
@@ -267,8 +267,7 @@ pub(crate) fn read_site_file(node_name: &str) {
     FILE.read(named.cpusets.as_deref(), node_name, parse, doubts);
 }
 
-/// Warnings to the administrator about a file that is in force: users and CPUs that this node does not
-/// have.
+/// Warnings to the administrator about a file that is in force: users, CPUs and NUMA nodes that this node does not have.
 fn doubts(sets: &SiteCpusets) -> Vec<String> {
     let path = sets.path.display();
     log::info!(
@@ -278,16 +277,22 @@ fn doubts(sets: &SiteCpusets) -> Vec<String> {
     );
     let users = sets.doubts.iter().map(|doubt| format!("{path}, {doubt}"));
     let machine = discovery::machine();
-    let cpus = sets.here().filter_map(|set| {
-        let missing = set.cpus.difference(machine.as_ref()?.cpus());
-        (!missing.is_empty()).then(|| {
-            format!(
-                "{path}, line {}: this node has no CPUs {missing}, so the cpuset {} is smaller here",
-                set.line, set.name
-            )
-        })
-    });
-    let doubts: Vec<_> = users.chain(cpus).collect();
+    let of_set = |set: &StaticSet| {
+        let machine = machine.as_ref()?;
+        let cpus = set.cpus.difference(machine.cpus());
+        let mems = set.mems.as_ref();
+        let mems = mems.map(|mems| mems.difference(&machine.numa_nodes()));
+        let missing = match mems.filter(|mems| !mems.is_empty()) {
+            _ if !cpus.is_empty() => format!("CPUs {cpus}"),
+            Some(mems) => format!("NUMA nodes {mems}"),
+            None => return None,
+        };
+        Some(format!(
+            "{path}, line {}: this node has no {missing}, so the cpuset {} is smaller here",
+            set.line, set.name
+        ))
+    };
+    let doubts: Vec<_> = users.chain(sets.here().filter_map(of_set)).collect();
     doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
     doubts
 }

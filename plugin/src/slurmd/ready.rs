@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::cgroup::{self, Mounts, Place};
 use berth_host::{atomic_file, job_files, ledger, plugstack};
@@ -16,6 +17,9 @@ use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::{cpuset, discovery, key, pool, refresh, reserved};
 use crate::step::convert;
+
+const SECOND_LINE: &str = "plugstack.conf has more than one line for task_berth.so: the last one is in force, and srun \
+                           prints errors about its options; remove the others";
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -40,9 +44,16 @@ fn is_in_plugstack() -> bool {
     path.is_some_and(|path| plugstack::line_of(Path::new(&path), &names).is_some())
 }
 
-/// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per
+/// slurmd has read a line of plugstack.conf that names us. Only slurmd reports what is wrong there: once per
 /// node, not once per job.
-pub(crate) fn in_plugstack(found: Vec<Complaint>) {
+pub(crate) fn in_plugstack(mut found: Vec<Complaint>) {
+    static HAS_LINE: AtomicBool = AtomicBool::new(false);
+    if HAS_LINE.swap(true, Ordering::Relaxed) {
+        found.push(Complaint {
+            text: SECOND_LINE.into(),
+            is_unknown_key: false,
+        });
+    }
     for complaint in &found {
         log::error!("{}", complaint.text);
     }

@@ -188,7 +188,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub strict: bool,
     /// Exit with 1 only where tasks of this node are not placed at all: because of its slurmd, its task plugin, its
-    /// key, its state directory or its machine file
+    /// key or its state directory
     #[arg(long, conflicts_with = "strict")]
     pub placement: bool,
     /// table, or json for scripts

@@ -14,6 +14,7 @@ use berth_host::trust::ReadError;
 use berth_host::{OnlineCpus, StateDir, key as keys, ledger as steps, machine_file, site_file};
 use berth_placement::{Machine, counted, either};
 use berth_site::Announcement;
+use berth_srun::Config;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::unistd::{AccessFlags, Uid, access};
 
@@ -240,11 +241,25 @@ pub(super) fn metrics(checks: &mut Checks, dir: &StateDir, words: Option<&Announ
     checks.add(verdict, "counters", counts + &unconfined, path);
 }
 
-/// Checks the file of cpusets that slurmd's settings name; without one there is nothing to check.
-pub(super) fn cpusets(checks: &mut Checks, words: &Announcement) {
+/// Checks the file of cpusets that slurmd's settings name, and its partitions by slurm.conf where that can be read; without
+/// a file there is nothing to check.
+pub(super) fn cpusets(checks: &mut Checks, words: &Announcement, config: Option<&Config>) {
     let Some(file) = site_files::cpusets(&checks.node, words) else {
         return;
     };
+    let of_sets = words.static_cpusets.iter().flat_map(|set| &set.partitions);
+    let own = words.partition_cpusets.iter().map(|words| &words.partition);
+    let is_absent = |name: &&String| config.is_some_and(|config| !config.has_partition(name));
+    for name in of_sets
+        .chain(own)
+        .filter(is_absent)
+        .collect::<BTreeSet<_>>()
+    {
+        let text = format!(
+            "the file names the partition {name}, which slurm.conf does not have, so no job is in it; correct one of them"
+        );
+        checks.add(Note, "cpusets", text, file.path.display());
+    }
     let in_force = format!(
         "{} and the words of {} in force",
         counted(words.static_cpusets.len(), "static cpuset"),
@@ -255,7 +270,7 @@ pub(super) fn cpusets(checks: &mut Checks, words: &Announcement) {
 
 /// Checks the administrator's switch-off file: whether it is there, how long it will last, and whether one was put where
 /// nobody looks.
-pub(super) fn switch(checks: &mut Checks, base: &Path) {
+pub(super) fn switch(checks: &mut Checks, base: &Path, dir: &StateDir) {
     let off = base.join(OFF);
     let (verdict, text) = match fs::symlink_metadata(&off) {
         Ok(found) => {
@@ -269,12 +284,14 @@ pub(super) fn switch(checks: &mut Checks, base: &Path) {
         Err(_) => (Well, "berth is not switched off".into()),
     };
     checks.add(verdict, "switch", text, off.display());
-    let usual = Path::new(DEFAULT_BASE).join(OFF);
-    if usual != off && usual.exists() {
-        let (usual, off) = (usual.display(), off.display());
-        let text =
-            format!("the file {usual} does nothing for this node: its slurmd looks for {off}");
-        checks.add(Note, "switch", text, usual);
+    for useless in [Path::new(DEFAULT_BASE), dir.path()].map(|folder| folder.join(OFF)) {
+        if useless != off && useless.exists() {
+            let (useless, off) = (useless.display(), off.display());
+            let text = format!(
+                "the file {useless} does nothing for this node: its slurmd looks for {off}"
+            );
+            checks.add(Note, "switch", text, useless);
+        }
     }
 }
 

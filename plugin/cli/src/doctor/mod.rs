@@ -42,10 +42,10 @@ struct Check {
 }
 
 impl Check {
-    /// Whether no task of the node is placed where this is wrong. The rest concerns single jobs, or a site's file of which
-    /// the earlier content stays in force.
+    /// Whether no task of the node is placed where this is wrong. The rest concerns single jobs, a site's file of which
+    /// the earlier content stays in force, or a machine file in the place of which slurmd's own map serves.
     fn keeps_from_placement(&self) -> bool {
-        const ALL: [&str; 5] = ["slurmd", "task plugin", "key", "state", "machine file"];
+        const ALL: [&str; 4] = ["slurmd", "task plugin", "key", "state"];
         ALL.contains(&self.what)
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
         }
     };
     files::state(&mut checks, &dir);
-    files::switch(&mut checks, base);
+    files::switch(&mut checks, base, &dir);
     let path = dir.path().join(announcement::NAME);
     let path = path.display().to_string();
     let words = announcement::read(&dir);
@@ -34,8 +34,9 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             roles(&mut checks, words, &path);
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
-            files::cpusets(&mut checks, words);
-            let (site, config) = (pools::check(&mut checks, &dir, words), of_this_node());
+            let config = of_this_node();
+            files::cpusets(&mut checks, words, config.as_deref());
+            let site = pools::check(&mut checks, &dir, words);
             partitions::check(&mut checks, words, config.as_deref());
             pools::access(&mut checks, site.as_ref(), config.as_deref());
             reserved(&mut checks, words, machine);

@@ -29,6 +29,11 @@ pub(super) fn check(
     if let Some(text) = loose(words) {
         checks.add(Note, WHAT, text, "TaskPlugin in slurm.conf, cgroup.conf");
     }
+    if !words.pools.is_empty() && most_of_pools(words) == 0 {
+        let text = "no job is in a pool here, because pool_reserve= leaves the pools none of this node's CPUs; lower it, or \
+                    take such nodes out of the pools by nodes=";
+        checks.add(Wrong, WHAT, text, "pool_reserve= in plugstack.conf");
+    }
     let in_force = format!("{} in force", counted(words.pools.len(), "pool"));
     check_site_file(checks, WHAT, &file, &words.pools_stamp, in_force);
     file.found.ok()
@@ -108,6 +113,7 @@ pub(super) fn beyond(
         .max_cpus_per_node;
     let room = cpus.min(most_of_pools(words));
     let has = match limit {
+        _ if room == 0 => return None,
         None => "no MaxCPUsPerNode".into(),
         Some(most) if most > room => format!("MaxCPUsPerNode={most}"),
         Some(_) => return None,
