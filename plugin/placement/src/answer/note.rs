@@ -88,7 +88,7 @@ pub enum Note {
          {}, which goes round the {unit}s",
         counted(*idle, unit),
         either(idle, "stays", "stay"),
-        rounds(unit)
+        spreading_option(unit)
     )]
     ObjectsIdle {
         /// Tasks on this node.
@@ -197,8 +197,8 @@ impl Note {
     }
 }
 
-/// The option that goes round such objects.
-fn rounds(unit: &str) -> &'static str {
+/// The option that gives such objects to tasks in turn.
+fn spreading_option(unit: &str) -> &'static str {
     match unit {
         "core" => "--cpu-bind=cores",
         "socket" => "-m block:cyclic",

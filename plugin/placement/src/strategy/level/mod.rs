@@ -128,7 +128,8 @@ fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, from: LevelFrom) ->
     let (level, order) = (walk.level, walk.order);
     let rule = Rule::Level { level, order, from };
     let tasks = Widening::to(level, here.node, here.owned).tasks(placed);
-    let notes = notes::of(here, placed, (walk, from), &tasks);
+    let mut notes = notes::of(here, placed, walk, &tasks);
+    notes.extend(notes::piled(here, placed, walk, from));
     let mut plan = here.each(tasks, rule);
     plan.notes = notes;
     plan.decision.cpus_per_task = walk.cpus_per_task;

@@ -16,7 +16,7 @@ use crate::topology::domains::Domains;
 pub(super) fn of(
     here: &Situation<'_>,
     placed: &Placed,
-    (walk, from): (&Walk, LevelFrom),
+    walk: &Walk,
     tasks: &[TaskPlan],
 ) -> Vec<Note> {
     let mut notes = Vec::new();
@@ -31,7 +31,6 @@ pub(super) fn of(
         let short = short(here, tasks, walk.cpus_per_task).filter(|_| here.has(Fix::SayShrunk));
         notes.extend(short.filter(|short| !notes.contains(short)));
     }
-    notes.extend(piled(here, placed, (walk, from)));
     notes
 }
 
@@ -169,7 +168,12 @@ fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
 
 /// The note if tasks have one socket or memory domain although others of the step have none, and one core where nobody
 /// requested hardware threads or an order.
-fn piled(here: &Situation<'_>, placed: &Placed, (walk, from): (&Walk, LevelFrom)) -> Option<Note> {
+pub(super) fn piled(
+    here: &Situation<'_>,
+    placed: &Placed,
+    walk: &Walk,
+    from: LevelFrom,
+) -> Option<Note> {
     if walk.tasks < 2 || !here.has(Fix::SayShared) {
         return None;
     }
