@@ -120,13 +120,8 @@ pub(crate) fn read(
     if let Some(why) = own_values::two_values(&line.options) {
         return Err(failed(&why));
     }
-    if let Some(wrong) = line.options.iter().find(|given| given.trouble.is_some()) {
-        let near = nearest(&wrong.name, program, release);
-        let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
-        let why = match &wrong.trouble {
-            Some(Trouble::Unknown) => format!("its command does not have --{}{near}", wrong.name),
-            _ => format!("its command does not take so: --{}", wrong.name),
-        };
+    let mut all = line.options.iter();
+    if let Some(why) = all.find_map(|given| trouble(given, program, release)) {
         return Err(failed(&why));
     }
     Ok(JobLine {
@@ -233,9 +228,56 @@ fn directed(name: &str, script: &[u8], release: Release) -> Result<Vec<LineOptio
             return Err(NoAnswer::Usage(why));
         }
         let words: Vec<_> = directive.words.iter().map(|word| &*word.text).collect();
-        all.extend(line::read(&words, Program::Sbatch, Some(release)).options);
+        let line = line::read(&words, Program::Sbatch, Some(release));
+        if let Some(word) = words.get(line.own_words) {
+            let why = format!(
+                "sbatch refuses the script: {word} in line {} is no option",
+                directive.line
+            );
+            return Err(NoAnswer::Refused(why));
+        }
+        all.extend(line.options);
     }
     Ok(all)
+}
+
+/// An option as it stands in a line.
+pub(crate) fn shown(name: &str) -> String {
+    match name.chars().count() {
+        1 => format!("-{name}"),
+        _ => format!("--{name}"),
+    }
+}
+
+/// What is wrong with an option, apart from its value, in the words of its command.
+pub(crate) fn trouble(given: &LineOption, program: Program, release: Release) -> Option<String> {
+    let name = &given.name;
+    let (command, shown) = (program.name(), shown(name));
+    let why = match given.trouble.as_ref()? {
+        Trouble::Unknown if is_plans_own(name) => format!(
+            "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
+             line, as in berth plan {shown}… '{command} …'"
+        ),
+        Trouble::Unknown => {
+            let since = match long(program, None, name) {
+                Lookup::Option(_) => format!("; Slurm {release} does not have it"),
+                _ => String::new(),
+            };
+            let near = nearest(name, program, release);
+            let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
+            format!("unrecognized option '{shown}'{since}{near}")
+        }
+        Trouble::Ambiguous(names) => {
+            let names: Vec<_> = names.iter().map(|name| format!("'--{name}'")).collect();
+            format!(
+                "option '{shown}' is ambiguous; possibilities: {}",
+                names.join(" ")
+            )
+        }
+        Trouble::NoValue => format!("option '{shown}' requires an argument"),
+        Trouble::UnwantedValue => format!("option '{shown}' doesn't allow an argument"),
+    };
+    Some(format!("{command}: {why}"))
 }
 
 /// Whether an option can only be another plugin's: no command of Slurm's has it, nor one that is

@@ -1,13 +1,12 @@
 //! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, taken apart. The shell's own part,
 //! the program and everything behind it are left out. The line of an sbatch or salloc is that of a job.
 
-use berth_srun::line::{Line, LineOption, Trouble, read};
+use berth_srun::line::{Line, LineOption, read};
 use berth_srun::submission::own_values;
-use berth_srun::{Program, Release, options};
+use berth_srun::{Program, Release};
 
 use super::{NoAnswer, System, mpirun};
-use crate::args::is_plans_own;
-use crate::lines::job::{base, is_foreign};
+use crate::lines::job::{base, is_foreign, shown, trouble};
 use crate::shell::{Word, assignment, scan};
 
 /// A whole line of a shell, taken apart.
@@ -142,48 +141,21 @@ fn variables(before: &[Word]) -> Vec<String> {
 /// Whether an option can be read here, apart from its value.
 fn faultless(given: &LineOption, program: Program, release: Release) -> Result<(), NoAnswer> {
     let name = &given.name;
-    let shown = if name.chars().count() == 1 {
-        format!("-{name}")
-    } else {
-        format!("--{name}")
-    };
     // A script in --wrap has variables of its own.
     let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
-    let command = program.name();
-    let why = match &given.trouble {
-        _ if is_foreign(given, program, release) => return Ok(()),
-        None => match given.value.as_ref().filter(is_computed) {
-            None => return Ok(()),
-            Some(value) => {
-                return Err(NoAnswer::Usage(format!(
-                    "{shown} has the value {value}, which only the shell of the job knows; write the value itself"
-                )));
-            }
-        },
-        Some(Trouble::Unknown) if is_plans_own(name) => format!(
-            "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
-             line, as in berth plan {shown}… '{command} …'"
-        ),
-        Some(Trouble::Unknown) => {
-            let since = match options::long(program, None, name) {
-                options::Lookup::Option(_) => format!("; Slurm {release} does not have it"),
-                _ => String::new(),
-            };
-            let near = options::nearest(name, program, release)
-                .map_or(String::new(), |near| format!("; the nearest is --{near}"));
-            format!("unrecognized option '{shown}'{since}{near}")
-        }
-        Some(Trouble::Ambiguous(names)) => {
-            let names: Vec<_> = names.iter().map(|name| format!("'--{name}'")).collect();
-            format!(
-                "option '{shown}' is ambiguous; possibilities: {}",
-                names.join(" ")
-            )
-        }
-        Some(Trouble::NoValue) => format!("option '{shown}' requires an argument"),
-        Some(Trouble::UnwantedValue) => format!("option '{shown}' doesn't allow an argument"),
-    };
-    Err(NoAnswer::Usage(format!("{command}: {why}")))
+    if is_foreign(given, program, release) {
+        return Ok(());
+    }
+    if let Some(why) = trouble(given, program, release) {
+        return Err(NoAnswer::Usage(why));
+    }
+    match given.value.as_ref().filter(is_computed) {
+        None => Ok(()),
+        Some(value) => Err(NoAnswer::Usage(format!(
+            "{} has the value {value}, which only the shell of the job knows; write the value itself",
+            shown(name)
+        ))),
+    }
 }
 
 /// Refuses a line that shows something and starts nothing.
