@@ -92,14 +92,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let base = crate::world::state::base(args.state_dir.as_deref());
     let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
-        host.add(
-            Verdict::Wrong,
-            "slurmd",
-            "no slurmd with berth has started here: check that TaskPlugin in slurm.conf lists \
-             task/berth, that plugstack.conf has a line for task_berth.so, and that its \
-             state_dir= is this directory (--state-dir)",
-            base.display(),
+        let name = args.node.as_ref().map(|node| format!(" as {node}"));
+        let text = format!(
+            "no slurmd with berth has started here{}: check that TaskPlugin in slurm.conf lists task/berth, that plugstack.conf \
+             has a line for task_berth.so, and that its state_dir= is this directory (--state-dir)",
+            name.unwrap_or_default()
         );
+        host.add(Verdict::Wrong, "slurmd", text, base.display());
     }
     let mut all = host.all;
     for node in nodes {

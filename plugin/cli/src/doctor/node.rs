@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use berth_host::{StateDir, announcement};
+use berth_host::{StateDir, announcement, trust};
 use berth_placement::controller::select::Specialised;
 use berth_placement::{CpuSet, Machine, SocketKind};
 use berth_site::Announcement;
@@ -30,7 +30,9 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
     let words = announcement::read(&dir);
     match &words {
         Ok(words) => {
-            running(&mut checks, words, &path);
+            let found = slurmd::find(words);
+            running(&mut checks, words, found, &path);
+            object(&mut checks, words, found);
             roles(&mut checks, words, &path);
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
@@ -61,10 +63,9 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
 }
 
 /// Whether the slurmd that announced itself still runs.
-fn running(checks: &mut Checks, words: &Announcement, path: &str) {
+fn running(checks: &mut Checks, words: &Announcement, found: SlurmdStatus, path: &str) {
     let release = format!("berth {}, Slurm {}", words.berth, words.slurm);
     let own = env!("CARGO_PKG_VERSION");
-    let found = slurmd::find(words);
     let (verdict, text) = match found {
         SlurmdStatus::Running(pid) if words.berth == own => {
             (Well, format!("process {pid} with {release}"))
@@ -112,6 +113,35 @@ fn running(checks: &mut Checks, words: &Announcement, path: &str) {
         text,
         format!("{path}, {}", sources(found)),
     );
+}
+
+/// Whether the object that slurmd has loaded is still there, and others than root could exchange it: Slurm does not look at
+/// a plugin's owner. An older announcement does not name it.
+fn object(checks: &mut Checks, words: &Announcement, found: SlurmdStatus) {
+    let path = Path::new(&words.object);
+    if !matches!(found, SlurmdStatus::Running(_)) || words.object.is_empty() {
+        return;
+    }
+    if let Ok(false) = path.try_exists() {
+        let effect = match words.is_task_plugin {
+            true => "starts",
+            false => "has berth's options",
+        };
+        let text = format!(
+            "the object that it has loaded is no longer there, so no step {effect}; put the file back, or take berth out of \
+             slurm.conf and plugstack.conf and restart slurmd"
+        );
+        return checks.add(Wrong, "slurmd", text, path.display());
+    }
+    let Ok(metadata) = path.metadata() else {
+        return;
+    };
+    let trusted = trust::check_file(path, &metadata).and_then(|()| trust::check_ancestors(path));
+    let (verdict, text) = match trusted {
+        Ok(()) => (Well, "it is root's".into()),
+        Err(why) => (Note, format!("slurmd loads it as root, and {why}")),
+    };
+    checks.add(verdict, "object", text, path.display());
 }
 
 /// The places where slurmd was sought. Only root sees which objects a process has loaded.

@@ -87,10 +87,11 @@ fn of_command_line(line: &[u8]) -> Option<PathBuf> {
     None
 }
 
-/// The node asked for, or all that have written something.
+/// The node asked for if it has a folder, or all that have written something.
 pub(crate) fn nodes_of(state_dir: &Path, requested: Option<&str>) -> Vec<String> {
     if let Some(node) = requested {
-        return vec![node.into()];
+        let has_folder = state_dir.join(node).is_dir();
+        return has_folder.then(|| node.into()).into_iter().collect();
     }
     let Ok(entries) = std::fs::read_dir(state_dir) else {
         return Vec::new();
@@ -156,8 +157,9 @@ pub(crate) fn dir_and_nodes(
     let dir = base(dir);
     let nodes = nodes_of(&dir, node);
     if nodes.is_empty() {
+        let name = node.map(|node| format!(" {node}")).unwrap_or_default();
         return Err(format!(
-            "no node keeps its state in {}; check that slurmd runs with berth, and give \
+            "no node{name} keeps its state in {}; check that slurmd runs with berth, and give \
          --state-dir if state_dir= is another directory",
             dir.display()
         )
