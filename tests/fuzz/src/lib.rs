@@ -21,20 +21,26 @@ pub enum Verdict {
 }
 
 /// A reader, under the name that `words.dict` has for the words of its texts.
-pub type Target = (&'static str, fn(&str) -> Verdict);
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name.
+    pub name: &'static str,
+    read: fn(&str) -> Verdict,
+}
 
 /// The target of this name.
 #[must_use]
 pub fn target(name: &str) -> Option<Target> {
-    TARGETS.iter().copied().find(|(known, _)| *known == name)
+    TARGETS.iter().copied().find(|target| target.name == name)
 }
 
 /// Hands the reader a text.
 ///
 /// # Panics
 /// Where the reader breaks a promise.
-pub fn check((name, read): Target, text: &str) -> Verdict {
-    match read(text) {
+pub fn check(target: Target, text: &str) -> Verdict {
+    let name = target.name;
+    match (target.read)(text) {
         Verdict::Wrong(why) => panic!("{name}: {why}: {text:?}"),
         Verdict::Refused(why) if !(1..=2000).contains(&why.len()) => {
             panic!("{name}: its error has {} bytes: {text:?}", why.len())
@@ -69,7 +75,7 @@ mod tests {
     #[test]
     fn each_target_accepts_and_refuses_texts_of_its_words() {
         for target in TARGETS {
-            let words = words(target.0);
+            let words = words(target.name);
             let pairs = words.windows(2).map(|pair| pair.concat());
             let verdicts: Vec<_> = words
                 .iter()
@@ -80,14 +86,14 @@ mod tests {
             assert!(
                 verdicts.contains(&Verdict::Accepted),
                 "{} accepts none",
-                target.0
+                target.name
             );
             assert!(
                 verdicts
                     .iter()
                     .any(|one| matches!(one, Verdict::Refused(_))),
                 "{} refuses none",
-                target.0
+                target.name
             );
         }
     }

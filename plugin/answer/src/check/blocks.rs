@@ -23,7 +23,7 @@ const SETTERS: [&str; 12] = [
     "unset",
     "unsetenv",
 ];
-/// Those of them whose values only the running script knows.
+/// The variables that a command sets to values which only the running script knows.
 const READERS: [&str; 4] = ["getopts", "mapfile", "read", "readarray"];
 
 /// The blocks of a script, and those around the current command.
@@ -212,7 +212,7 @@ fn names_set(simple: &Simple) -> Vec<String> {
     names
 }
 
-/// Those of them whose values only the running script knows.
+/// The variables that a command sets to values which only the running script knows.
 fn names_computed(simple: &Simple) -> Vec<String> {
     let calculated = texts(simple).flat_map(changed_in);
     let calculated = calculated.map(String::from);

@@ -34,7 +34,7 @@ pub(super) fn calculate<'a>(mut text: String, value: impl Fn(&str) -> Option<&'a
     text
 }
 
-/// What stands before the `))` that ends a calculation; none if there is no such end, or not soon.
+/// A calculation up to the `))` that closes it; none where that is missing or more than [`LONGEST_CALCULATION`] bytes away.
 fn inner(text: &str) -> Option<&str> {
     let mut open = 0_u32;
     let mut bytes = text.bytes().enumerate().take(LONGEST_CALCULATION);

@@ -249,7 +249,7 @@ pub(crate) fn shown(name: &str) -> String {
     }
 }
 
-/// What is wrong with an option, apart from its value, in the words of its command.
+/// The error of a command for an option that it does not have, or whose value is missing or not allowed.
 pub(crate) fn trouble(given: &LineOption, program: Program, release: Release) -> Option<String> {
     let name = &given.name;
     let (command, shown) = (program.name(), shown(name));

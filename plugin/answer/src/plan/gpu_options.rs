@@ -35,7 +35,8 @@ const FOR_GPUS: &[&str] = &[
     "tres-per-task",
 ];
 
-/// What makes slurmctld give the job CPUs for its GPUs, how many is not modelled: an option, or the partition's default.
+/// The option, or the default of the partition, by which slurmctld gives the job CPUs for each of its GPUs. The model does
+/// not count those CPUs.
 pub(crate) fn cpus_for_gpus(args: &Question) -> Option<String> {
     let typed = Options::named(args, &["cpus-per-gpu"]);
     if !typed.0.is_empty() {
